@@ -65,7 +65,7 @@ NEXT_STEPS: Mapping[CauseKind, str] = {
     "state only": "nothing: questions see the same",
     "untested": "compare what the memory does with each of the two records alone",
 }
-_COLLISION_STEP = "give each record a place of its own: two of them share one"
+_WITHOUT_LOSS = ("order of blocks", "rewritten", "state only")
 _BUILDS_PER_TEST = 3
 """How many builds a test usually takes."""
 
@@ -120,16 +120,6 @@ class Cause:
         if isinstance(self.example, dict):
             object.__setattr__(self, "example", Loss(**self.example))
 
-    @property
-    def next_step(self) -> str:
-        """What to do about it."""
-        return choose_next_step(self.example)
-
-
-def choose_next_step(loss: Loss) -> str:
-    """Choose what to do about a loss."""
-    return _COLLISION_STEP if _is_collision(loss) else NEXT_STEPS[loss.cause]
-
 
 def _is_collision(loss: Loss) -> bool:
     return loss.cause == "duplicate" and loss.source_loses
@@ -147,8 +137,8 @@ def describe_loss(loss: Loss, texts: Mapping[str, str]) -> str:
     text = clause.format(record=_name_record(loss.record, texts), by=_name_displacers(loss, texts))
     reply = f" (`add` returned “{shorten(loss.reply, _REPLY)}”)" if loss.reply else ""
     test = f"{';' if ':' in clause else ':'} {loss.test}" if loss.test else ""
-    order = ". In the opposite order of the two, it is there" if loss.is_order else ""
-    return f"{text}{reply}{test}{order}"
+    is_order = loss.is_order and loss.schedule != FORWARD.name
+    return f"{text}{reply}{test}{'; so does their opposite order' if is_order else ''}"
 
 
 def _name_displacers(loss: Loss, texts: Mapping[str, str]) -> str:
@@ -202,7 +192,7 @@ def describe_causes(
             (
                 f"{begin[:1].upper()}{begin[1:]}: {_describe_cause(cause, places)}.",
                 f" User '{cause.user}', question {question}." if cause.record and question else "",
-                f" Next: {cause.next_step}",
+                f" Next: {NEXT_STEPS[cause.cause]}",
             ),
             "causes",
             cause.policy,
@@ -436,11 +426,15 @@ def _price_test(policy: Policy, adds: int) -> str:
 def _tabulate(results: Results) -> list[Table]:
     """Count the causes of each memory, the most frequent first, harmless ones last."""
     counts: Counter[tuple[str, CauseKind, str]] = Counter()
-    aside = list_asides(results)
+    aside, losing = list_asides(results), set[str]()
     for finding in results.findings.get("losses", ()):
         if finding.policy not in aside:
             for loss in finding.value:
                 counts[finding.policy, loss["cause"], finding.schedule] += 1
+                losing.update({finding.policy} if loss["record"] else ())
+    for policy, cause, schedule in list(counts):
+        if policy in losing and cause in _WITHOUT_LOSS:
+            del counts[policy, cause, schedule]
     memories = [verdict.policy for verdict in decide_results(results)]
     totals: Counter[tuple[str, CauseKind]] = Counter()
     for (policy, cause, _), number in counts.items():

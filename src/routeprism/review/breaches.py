@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from routeprism.exhibits import shorten
-from routeprism.experiments.causes import choose_next_step, describe_loss
+from routeprism.experiments.causes import NEXT_STEPS, describe_loss
 from routeprism.landscape import find_moves
 from routeprism.orders import Order
 from routeprism.records import Pool
@@ -59,7 +59,7 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
     for loss in breach.losses:
         yield f"Cause: {describe_loss(loss, texts)}"
     if breach.losses:
-        yield f"What to do: {choose_next_step(breach.losses[0])}"
+        yield f"What to do: {NEXT_STEPS[breach.losses[0].cause]}"
     if breach.remedy:
         action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
         yield f"Tried on this order: {action} is enough ({breach.remedy})"

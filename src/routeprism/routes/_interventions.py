@@ -326,11 +326,12 @@ class _Inquiry:
         """Build the memory from this record alone; None if it keeps and shows it."""
         name, single = f"'{self.record.id}'", (self.record,)
         by_procedure = "" if self.procedure.kind == ONE_BY_ONE.kind else f" ({self.procedure.name})"
-        reply = ""
         if not is_retained:
             contents = _try(lambda: self._build(single))
             if contents is None or self.record.id not in contents.retained:
                 reply = self._read_refusal()
+                if contents is None and not reply:
+                    raise RoutePrismError(f"the memory cannot be read with {name} alone")
                 test = f"given {name} alone{by_procedure}, the memory does not keep it"
                 if by_procedure:
                     usual = _try(lambda: self.rebuilds.build(single, ONE_BY_ONE))
@@ -411,6 +412,10 @@ class _Inquiry:
             ]
             if 2 * sum(displaced) > PLACEBOS:
                 return self._conclude("full", (by.id,), full, is_when_full=True)
+            partner = self._find_partner(beginning, by)
+            if partner is not None:
+                ids = [partner.id, by.id]
+                return self._conclude("joint", ids, f"{_join(ids)} alone remove {name}")
         return self._confirm_removal(by.id, number, stays=stays)
 
     def _confirm_removal(self, by: str, number: int, *, stays: bool) -> Loss:
@@ -434,6 +439,16 @@ class _Inquiry:
             test = f"exchanging '{by}' keeps {name} until later records arrive"
         kind: CauseKind = "overwritten" if stays else self._name_kind(by)
         return self._conclude(kind, chain, test, is_when_full=stays)
+
+    def _find_partner(self, beginning: tuple[Record, ...], by: Record) -> Record | None:
+        """Find the one record with which an arrival displaces the record, if it needs one."""
+        for partner in beginning[:_MOST_BUILDS]:
+            three = {self.record.id, by.id, partner.id}
+            alone = tuple(record for record in beginning if record.id in three)
+            if len(three) == 3 and not self._keeps(alone):
+                is_content = self._find_placebo(alone, [partner.id]) is not None
+                return partner if is_content else None
+        return None
 
     def _name_kind(self, by: str) -> CauseKind:
         """Distinguish an overwrite from a merge, after which the displacer is not there alone."""
@@ -519,14 +534,10 @@ class _Inquiry:
             if not self._keeps(exchanged):
                 test = f"given only '{by}' before {name}, the memory does not keep it, but it keeps"
                 test += " it after an unrelated record"
-        kind = self._name_kind(by)
-        return self._conclude(
-            "duplicate" if kind == "overwritten" else kind,
-            (by,),
-            test,
-            reply=reply,
-            source_loses=by not in self._build((self.record, blocker)).retained,
-        )
+        if self._name_kind(by) == "merged":
+            return self._conclude("merged", (by,), test, reply=reply)
+        is_first_kept = by not in self._build((self.record, blocker)).retained
+        return self._conclude("duplicate", (by,), test, reply=reply, source_loses=is_first_kept)
 
     def _is_refused_after_newer(self) -> bool:
         """Whether the record is refused after any record that is newer, as late ones are."""
@@ -550,7 +561,9 @@ class _Inquiry:
             placebos = self._exchange(earlier, [r.id for r in earlier], number)
             record, dated = date_before(self.record, placebos)
             if self._keeps((*dated, record)):
-                newest = [r for r in sort_events(self._earlier) if r.id != self.record.id][-1]
+                # All that had arrived before the first newer record is older.
+                is_newer = [r for r in self._earlier if self._compare(r.id) != "older"]
+                newest = is_newer[0] if is_newer else self._earlier[-1]
                 test = f"after older records alone, the memory keeps '{record.id}'"
                 return self._conclude("late", (newest.id,), test, reply=reply)
         return None
@@ -605,23 +618,40 @@ class _Inquiry:
             before = self.rebuilds.build(self._arrange(order), procedure)
         usual = before.list_shown(self.query) if before is not None else []
         by = [id for id in visible if id not in usual]
-        exchanged = by or visible
-        back = f"exchanging {_join(by)} brings {name} back"
-        if by and any(
-            self._shows(self._exchange(self.arrivals, by, number)) for number in range(PLACEBOS)
-        ):
+        if by and (exchanged := self._find_shown_instead(by, usual)):
+            back = f"exchanging {_join(exchanged)} brings {name} back"
             text = self.record.text
             own = self.rebuilds.build(self.arrivals, self.procedure, text).list_shown(text)
-            if self.record.id not in own:
-                return self._conclude(self._name_kind(by[0]), by, back)
+            if self.record.id not in own:  # it is listed, but cannot be retrieved any more
+                return self._conclude(self._name_kind(by[0]), exchanged, back)
             if before is not None and before.retained.issuperset(by):
                 return self._conclude("tie", by, back)
             return self._conclude("ranking", by, back)
-        if exchanged and self._shows(self._exchange(self.arrivals, exchanged, 0, short=True)):
-            test = f"with very short records in place of {_join(exchanged)}, {name} is shown"
-            return self._conclude("budget", by, test)
-        test = f"unrelated records in place of {_join(exchanged)} are shown as well"
-        return self._conclude("ranking", by, test if exchanged else "nothing is shown")
+        for ids in filter(None, (by, visible)):
+            if self._shows(self._exchange(self.arrivals, ids, 0, short=True)):
+                test = f"with very short records in place of {_join(ids)}, {name} is shown"
+                return self._conclude("budget", by, test)
+        test = f"unrelated records in place of {_join(by or visible)} are shown as well"
+        return self._conclude("ranking", by, test if visible else "nothing is shown")
+
+    def _find_shown_instead(self, by: Sequence[str], usual: Sequence[str]) -> list[str]:
+        """Find the records that have to be exchanged so that the record is shown; none if all fail.
+
+        Records that appear in place of those that are exchanged are exchanged as well.
+        """
+        for number in range(PLACEBOS):
+            exchanged = list(by)
+            for _ in range(_LONGEST_CHAIN):
+                arrivals = self._exchange(self.arrivals, exchanged, number)
+                visible = self._build(arrivals).list_shown(self.query)
+                if self.record.id in visible:
+                    return exchanged
+                listed = {*usual, *exchanged}
+                more = [r.id for r in self.arrivals if r.id in visible and r.id not in listed]
+                exchanged += dict.fromkeys(more)
+                if not more:
+                    break
+        return []
 
 
 def _join(ids: Sequence[str]) -> str:

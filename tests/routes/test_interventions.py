@@ -294,7 +294,7 @@ def test_a_record_that_arrives_first_and_stays_is_no_matter_of_lateness() -> Non
     assert text == (
         "'n2' (“Lunch with Ines on Tuesday”), a newer record, had taken the place of 'n1' (“A "
         "dinghy lies at Cascais”): whichever of the two arrives first is kept; exchanging 'n2' "
-        "brings 'n1' back; so does their opposite order"
+        "brings 'n1' back; in the opposite order of the two it is there"
     )
 
 
@@ -338,7 +338,7 @@ def test_the_sentence_says_what_was_done() -> None:
     assert loss.order == (0, 1, 3, 4, 2)
     assert describe_loss(loss, dict(zip(make_case().pool.ids, TEXTS, strict=True))) == (
         "'n2' (“city: Maya moved on to Porto”), an older record, overwrote 'n4' (“city: Maya "
-        "settled near Faro”): exchanging 'n2' brings 'n4' back; so does their opposite order"
+        "settled near Faro”): exchanging 'n2' brings 'n4' back; in the opposite order of the two it is there"
     )
     assert loss == Loss(**json.loads(json.dumps(asdict(loss))))
 

@@ -646,8 +646,8 @@ class _Inquiry:
                 visible = self._build(arrivals).list_shown(self.query)
                 if self.record.id in visible:
                     return exchanged
-                listed = {*usual, *exchanged}
-                more = [r.id for r in self.arrivals if r.id in visible and r.id not in listed]
+                listed_ids = {*usual, *exchanged}
+                more = [r.id for r in self.arrivals if r.id in visible and r.id not in listed_ids]
                 exchanged += dict.fromkeys(more)
                 if not more:
                     break

@@ -78,12 +78,17 @@ class Placebos:
 
 def _coin(word: str, generator: Random) -> str:
     """Make a pseudo-word with letters, capitals and digits where the word has them."""
-    letters = []
+    consonants, vowels, digits = (
+        generator.choices(letters, k=len(word)) for letters in (_CONSONANTS, _VOWELS, _DIGITS)
+    )
+    coined = []
     for at, letter in enumerate(word):
-        kinds = _DIGITS if letter.isdecimal() else (_CONSONANTS, _VOWELS)[at % 2]
-        coined = generator.choice(kinds) if letter.isalnum() else letter
-        letters.append(coined.upper() if letter.isupper() else coined)
-    return "".join(letters)
+        if letter.isalnum():
+            kinds = digits if letter.isdecimal() else (consonants, vowels)[at % 2]
+            coined.append(kinds[at].upper() if letter.isupper() else kinds[at])
+        else:
+            coined.append(letter)
+    return "".join(coined)
 
 
 def date_before(record: Record, earlier: Sequence[Record]) -> tuple[Record, tuple[Record, ...]]:

@@ -1,5 +1,13 @@
 """What it means: one verdict for each memory, from the rows and findings of a run."""
 
+from routeprism.judge._causes import (
+    CAUSES,
+    NEVER_RIGHT,
+    NEXT_STEPS,
+    Cause,
+    describe_loss,
+    quote_text,
+)
 from routeprism.judge._claims import (
     FLOOR,
     MARGIN,
@@ -49,11 +57,11 @@ from routeprism.judge._verdict import (
     OBSERVED,
     PROMISE_FAILED,
     Baseline,
-    Cause,
     Depth,
     Promise,
     Verdict,
     decide_depth,
+    differs_by_chance,
     judge,
     list_arms,
     list_asides,
@@ -64,6 +72,7 @@ from routeprism.judge._verdict import (
 
 __all__ = [
     "ALWAYS_WRONG",
+    "CAUSES",
     "DEPTHS",
     "FLOOR",
     "GAINED",
@@ -73,6 +82,8 @@ __all__ = [
     "MARGIN",
     "MISSING",
     "NET",
+    "NEVER_RIGHT",
+    "NEXT_STEPS",
     "OBSERVED",
     "PROMISE_FAILED",
     "P_ADJUSTED",
@@ -93,10 +104,12 @@ __all__ = [
     "describe_answers",
     "describe_doubt",
     "describe_floor",
+    "describe_loss",
     "describe_source",
     "describe_unreadable",
     "describe_verdict",
     "recommend_gates",
+    "differs_by_chance",
     "excludes_zero",
     "is_at_floor",
     "is_beyond_chance",
@@ -107,6 +120,7 @@ __all__ = [
     "list_arms",
     "list_asides",
     "list_outcomes",
+    "quote_text",
     "read_observed",
     "read_repairs",
     "read_verdicts",

@@ -98,8 +98,8 @@ def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         )
     if 2 * baseline.lacking > baseline.questions or (baseline.lacking and verdict.is_always_wrong):
         kinds = [
-            f"{number} because it is not {verb}"
-            for number, verb in ((baseline.never_kept, "kept"), (baseline.never_shown, "shown"))
+            f"of {number} no order {verb} it"
+            for number, verb in ((baseline.never_kept, "keeps"), (baseline.never_shown, "shows"))
             if number
         ]
         why = f" ({join_names(kinds)})" if kinds else ""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from routeprism.exhibits import Results, Severity
+from routeprism.judge._causes import NEVER_RIGHT, Cause
 from routeprism.judge._claims import count_unreadable, is_beyond_chance, is_claim_shown
 from routeprism.orders import locate_base, name_base, overlaps_writes
 from routeprism.printing import pluralise
@@ -68,35 +69,13 @@ class Baseline:
     lacking: int = 0
     """Questions that are not shown all of their evidence."""
     never_kept: int = 0
-    """Of these, questions some of whose evidence is not even kept."""
+    """Of these, questions whose evidence no order keeps completely."""
     never_shown: int = 0
-    """Of these, questions whose evidence is kept and not shown."""
+    """Of these, questions whose evidence some order keeps, but none shows completely."""
     updates: int = 0
     """Questions about facts that changed."""
     outdated: int = 0
     """Of these, questions that are shown the outdated value alone in every order that was built."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why evidence is missing, in all cases that have the same explanation."""
-
-    cause: str
-    record: str
-    """The record of the example."""
-    by: tuple[str, ...]
-    """The records that displaced it there."""
-    tested: int
-    """Cases that were tested by intervention."""
-    explained: int
-    """Tested cases that have this cause."""
-    cases: int
-    """All cases, tested or not."""
-    sentence: str = ""
-    """What was done, and what came out."""
-    schedules: tuple[str, ...] = ()
-    action: str = ""
-    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -157,7 +136,7 @@ class Verdict:
     def is_always_wrong(self) -> bool:
         """Whether something is shown to be wrong in every order, source order included."""
         return bool(self.baseline.outdated) or any(
-            cause.explained and cause.cause in _NEVER_RIGHT for cause in self.causes
+            cause.explained and cause.cause in NEVER_RIGHT for cause in self.causes
         )
 
     @property
@@ -248,15 +227,13 @@ class Verdict:
             "lost": self.lost,
             "gained": self.gained,
             "questions": self.questions,
-            "causes": [asdict(cause) for cause in self.causes],
+            "causes": [cause.to_json() for cause in self.causes],
             "repair": self.repair,
             "advice": self.advice,
             "command": self.command,
         }
 
 
-_NEVER_RIGHT = ("never kept", "refused", "not retrievable")
-"""Causes that no capacity and no order excuses: a record that is alone is not kept or not shown."""
 LOST, GAINED, NET = "evidence.lost", "evidence.gained", "evidence.net"
 
 
@@ -386,7 +363,7 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         for schedule, group in groups.items()
         if not overlaps_writes(schedule)  # whose outcome need not equal that of source order
     }
-    is_random = _is_random(rows, observed)
+    is_random = differs_by_chance(rows, policy, declared=bool(observed.get("chance")))
     if is_random:
         depths = dict.fromkeys(depths, "stable")  # no difference is shown to be one of order
     doubts = [
@@ -459,15 +436,16 @@ def _is_zero(groups: Mapping[str, Group], *quantities: str) -> bool:
     return bool(rows) and all(row.estimate == 0 for row in rows)
 
 
-def _is_random(rows: Rows, observed: Mapping[str, Any]) -> bool:
+def differs_by_chance(rows: Rows, policy: str, *, declared: bool) -> bool:
     """Whether builds may differ by chance, and order is not shown to change more than that.
 
-    Where repeated builds of one order never differ, a difference is one of order.
+    Where repeated builds of one order never differ, a difference is one of order. `declared` says
+    that the memory declares chance.
     """
-    plain = rows.where(experiment="routes", model="", stratum="all")
+    plain = rows.where(experiment="routes", policy=policy, model="", stratum="all")
     within = list(plain.where(quantity="C_within"))
     differs = any(row.estimate for row in within)
-    if not differs and (within or not observed.get("chance")):
+    if not differs and (within or not declared):
         return False
     return not is_beyond_chance(plain.where(arm="", mask=""))
 
@@ -511,9 +489,7 @@ _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")
 def _read_causes(results: Results, policy: str) -> Iterator[Cause]:
     for finding in results.findings.get("causes", ()):
         if finding.policy == policy:
-            for value in finding.value:
-                texts = {name: tuple(value[name]) for name in ("by", "schedules")}
-                yield Cause(**{**value, **texts})
+            yield from (Cause(**value) for value in finding.value)
 
 
 def _list_explored(rows: Rows) -> tuple[str, ...]:

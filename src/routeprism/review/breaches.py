@@ -6,26 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from routeprism.exhibits import shorten
-from routeprism.experiments.causes import NEXT_STEPS
+from routeprism.experiments.causes import NEXT_STEPS, describe_loss
 from routeprism.landscape import find_moves
 from routeprism.orders import Order
 from routeprism.records import Pool
-from routeprism.routes import CAUSES, Cause, describe_displacer
+from routeprism.routes import Loss
 
-__all__ = ["Breach", "Displacement", "describe_breach"]
+__all__ = ["Breach", "describe_breach"]
 
 _MOST_CHARACTERS = 90
 """Characters of a text in a message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Displacement:
-    """Why a record is lost, and which arrival displaced it."""
-
-    record: str
-    cause: Cause
-    by: str = ""
-    """The arrival that displaced it; empty if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +38,8 @@ class Breach:
     looked: int = 0
     exact: bool = True
     """Whether these are all orders of the arrival model."""
-    displacements: tuple[Displacement, ...] = ()
-    """Why the first lost records are lost."""
+    losses: tuple[Loss, ...] = ()
+    """Why the first lost records are lost, as tested on this order."""
     remedy: str = ""
     """The repair of the memory with which this order loses nothing, as a spec."""
     remedy_action: str = ""
@@ -65,16 +55,11 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
     for title, ids in (("Lost", breach.lost), ("Gained", breach.gained)):
         for id in ids:
             yield f"  {title + ':':8}{_name_record(breach.pool, id)}"
-    for displacement in breach.displacements:
-        arrival = describe_displacer(
-            displacement.cause,
-            displacement.record,
-            displacement.by,
-            lambda id: _name_record(breach.pool, id),
-        )
-        yield f"Cause: {CAUSES[displacement.cause]}{f', {arrival}' if arrival else ''}"
-    if breach.displacements:
-        yield f"What to do: {NEXT_STEPS[breach.displacements[0].cause]}"
+    texts = {record.id: record.text for record in breach.pool.records}
+    for loss in breach.losses:
+        yield f"Cause: {describe_loss(loss, texts)}"
+    if breach.losses:
+        yield f"What to do: {NEXT_STEPS[breach.losses[0].cause]}"
     if breach.remedy:
         action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
         yield f"Tried on this order: {action} is enough ({breach.remedy})"

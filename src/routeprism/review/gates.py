@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from routeprism.errors import SpecError
 from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
@@ -188,11 +188,12 @@ def _shortfalls(
 
 
 def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
-    """Name the records that a memory of a failed gate lost, and which arrival displaced each.
+    """Name the records that a memory of a failed gate lost, and why each was lost.
 
-    A record that several orders displace is named once.
+    A record that several orders lose is named once.
     """
-    from routeprism.routes import CAUSES
+    from routeprism.experiments.causes import describe_loss
+    from routeprism.routes import Loss
 
     row = verdict.row
     with StoredRun(run) as stored:
@@ -210,16 +211,12 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
         }
     return [
         f"lost record {_quote_record(record, texts.get((user, record), ''))} of user '{user}' "
-        f"(question {question}): {CAUSES[loss['cause']]}"
-        + (f", {displacer}" if (displacer := _name_displacer(loss)) else "")
+        f"(question {question}): "
+        + describe_loss(
+            Loss(**loss), {id: text for (owner, id), text in texts.items() if owner == user}
+        )
         for (user, question, record), loss in list(losses.items())[:_MOST_EXAMPLES]
     ]
-
-
-def _name_displacer(loss: Mapping[str, Any]) -> str:
-    from routeprism.routes import describe_displacer
-
-    return describe_displacer(loss["cause"], loss["record"], loss["by"], lambda id: f"'{id}'")
 
 
 _QUOTED = 60

@@ -27,7 +27,7 @@ from routeprism.policies.own import retained_ids
 from routeprism.policies.remedies import Hold, Rebuild
 from routeprism.printing import pluralise
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
-from routeprism.review.breaches import Breach, Displacement, describe_breach
+from routeprism.review.breaches import Breach, describe_breach
 from routeprism.routes import FIRST_POOLS, check_isolation, choose_checks, explain_loss
 from routeprism.specs import check_sizes
 
@@ -402,10 +402,10 @@ class _PoolCheck:
 
     def _explain(self, breach: Breach) -> Breach:
         """Add which arrivals displaced the lost records, and the least repair that keeps them."""
-        displacements = []
-        for record in breach.lost[:_EXPLAINED]:
-            cause, by, _ = explain_loss(self.case, self.policy, breach.order, record)
-            displacements.append(Displacement(record, cause, by))
+        losses = tuple(
+            explain_loss(self.case, self.policy, breach.order, record, breach.question)
+            for record in breach.lost[:_EXPLAINED]
+        )
         repairs: list[Hold | Rebuild] = [Hold(self.policy, w) for w in _HELD_BACK]
         for repair in (*repairs, Rebuild(self.policy)):
             before, after = (self._build(order, repair) for order in (self.source, breach.order))
@@ -413,7 +413,7 @@ class _PoolCheck:
                 continue
             breach = replace(breach, remedy=repair.name, remedy_action=repair.action)
             break
-        return replace(breach, displacements=tuple(displacements))
+        return replace(breach, losses=losses)
 
 
 _EXPLAINED = 3

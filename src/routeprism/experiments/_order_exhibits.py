@@ -309,9 +309,14 @@ def _chart_survival(findings: Sequence[Finding]) -> Iterator[Chart]:
         routes.setdefault((finding.policy, finding.schedule), []).append(finding)
     for (policy, schedule), pools in routes.items():
         values = [
-            {"user": shorten(finding.user, 24), "position": position, "kept": probability}
+            {
+                "user": shorten(finding.user, 24),
+                "record": shorten(record),
+                "position": position,
+                "kept": probability,
+            }
             for finding in pools[:_MOST_POOLS]
-            for _, position, probability in finding.value
+            for record, position, probability in finding.value
         ]
         if not values:
             continue

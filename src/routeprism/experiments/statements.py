@@ -138,7 +138,7 @@ def describe_unreadable(find: Callable[[str], EstimateRow | None], route: str) -
     Empty if some answers of both can be read. `find` gives the row of a quantity.
     """
     silent = []
-    for side, name in (("forward", "forward"), ("route", route)):
+    for side, name in (("forward", "in source order"), ("route", route)):
         row = find(f"count.no_answer.{side}")
         if row is None:
             continue

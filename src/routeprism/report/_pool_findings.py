@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from routeprism.experiments import registered_experiments
-from routeprism.orders import name_reference
+from routeprism.experiments.severity import describe_arrival
+from routeprism.orders import FORWARD, name_reference
 from routeprism.prompts import FILLERS
 from routeprism.review.answers import TracedAnswer, judge_answers
+from routeprism.routes import CAUSES, describe_displacer
 from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredSide
 
 Entry = Mapping[str, Any]
@@ -51,6 +53,8 @@ class PoolFindings:
     """The questions that models answered, each with its experiment."""
     eligibility: dict[Place, Mapping[str, Any]] = field(default_factory=dict)
     """What restoration decided."""
+    losses: dict[str, list[Finding]] = field(default_factory=dict)
+    """Why a question loses evidence, by question."""
     anchor: str = ""
     """The question whose state reuse asks the others of; empty where it did not."""
     remaining: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -67,6 +71,8 @@ def read_pool_findings(
             findings_of_pool.eligibility[finding.policy, finding.schedule, finding.question] = (
                 finding.value
             )
+        elif finding.name == "losses":
+            findings_of_pool.losses.setdefault(finding.question, []).append(finding)
         elif finding.name == "anchor":
             findings_of_pool.anchor = finding.value
         else:
@@ -74,6 +80,29 @@ def read_pool_findings(
             entry = {"experiment": experiment, **{name: getattr(finding, name) for name in names}}
             findings_of_pool.remaining.setdefault(finding.question, []).append(entry)
     return findings_of_pool
+
+
+def describe_loss(loss: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Describe in a sentence what an order of arrival takes from a question, why, and the test.
+
+    `loss` is one of the values of the finding `losses`; `names` gives each record's name.
+    """
+    schedule, cause = loss["schedule"], loss["cause"]
+    where = "In source order" if schedule == FORWARD.name else f"Under {describe_arrival(schedule)}"
+    reason = CAUSES.get(cause, cause)
+    if not loss["record"]:
+        return f"{where}, {reason}."
+    by = [loss["by"]] if isinstance(loss["by"], str) else loss["by"]
+    displacers = " and ".join(
+        names.get(id, f"'{id}'") for id in by if id not in ("", loss["record"])
+    )
+    arrival = describe_displacer(cause, loss["record"], displacers, str)
+    test = f" Tested: {loss['test']}." if loss.get("test") else ""
+    record = names.get(loss["record"], f"'{loss['record']}'")
+    return (
+        f"{where} the question is not shown {record}: {reason}{f', {arrival}' if arrival else ''}."
+        f"{test}"
+    )
 
 
 def read_comparisons(

@@ -328,7 +328,7 @@ _OBJECTIVES = {
     STALE_ONLY: "share of questions that do not end with the old value alone",
 }
 
-_MOST_MOVES = 3
+_MOST_MOVES = 2
 """How many moves the sentence about a worst order lists; the finding contains all."""
 
 

@@ -95,7 +95,7 @@ const DONE = { add: "is added", merge: "is merged into what is there", overwrite
 const timelineNode = (chunk, sides, names) => RP.el("div", { class: "timeline" }, sides.map((side, which) => {
   const arrivals = (side.route ? side.route.order : []).map((record, at) => RP.el("li", {}, RP.el("span", { class: "id" }, chunk.records[record][3]), " arrives: ",
     side.route.events.filter((event) => event[3] === at).map(([kind, what, by], number) => [number ? ", " : "",
-      RP.el("span", { class: "event " + (DONE[kind] ? kind : "") }, kind), what === by ? "" : what < 0 ? " a record" : " " + chunk.records[what][3]])));
+      RP.el("span", { class: "event " + (DONE[kind] ? kind : "") }, kind), what === by ? "" : what < 0 ? " a record" : " " + recordId(chunk, what)])));
   return RP.el("div", {}, RP.el("h5", {}, RP.short(names[which], 60)), RP.el("ol", {}, arrivals));
 }));
 

@@ -148,7 +148,7 @@ def test_questions_reach_what_is_exposed() -> None:
 def test_an_order_on_which_the_memory_raises_breaks_it() -> None:
     text = message(Fragile, [TEXTS], arrival="jitter:w=2")
     assert "it raises KeyError: 'home'" in text
-    assert "move 'r2' “rain in May” to the front" in text
+    assert "move 'r2' (“rain in May”) to the front" in text
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_an_order_on_which_the_memory_raises_breaks_it() -> None:
 )
 def test_pools_in_every_shape(pools: object) -> None:
     output = message(Last, pools, arrival="uniform")
-    assert "move 'r2' “rain in May” after 'r3' “a boat of wood”" in output
+    assert "move 'r2' (“rain in May”) after 'r3' (“a boat of wood”)" in output
     # The last of four is another in 18 of 24 orders.
     assert "18 of all 24 orders of this pool break it" in output
 
@@ -210,7 +210,7 @@ def test_labels_of_a_benchmark_are_its_evidence() -> None:
     )
     swap = "explicit:order=0-2-1-3"  # r1 pushes r2 out of a window of two
     output = message("recent:k=2", benchmark, evidence=True, arrival=swap, questions=True)
-    assert "Lost:   'r2' “rain in May”" in output and "Gained" not in output
+    assert "Lost:   'r2' (“rain in May”)" in output and "Gained" not in output
     assert_order_stable("recent:k=2", benchmark, evidence=True, arrival="explicit:order=0-1-3-2")
 
 
@@ -218,12 +218,12 @@ def test_long_pools_are_drawn_from_and_the_order_is_reduced() -> None:
     texts = [f"note number {n}" for n in range(40)]
     text = message(Last, [texts], orders=50, arrival="uniform")
     assert "of 50 drawn orders" in text
-    assert "move 'r38' “note number 38” after 'r39' “note number 39”" in text
+    assert "move 'r38' (“note number 38”) after 'r39' (“note number 39”)" in text
 
 
 def test_redelivery_names_what_comes_again() -> None:
     text = message(Last, [TEXTS], arrival="redeliver")
-    assert "deliver again 'r2' “rain in May”" in text
+    assert "deliver again 'r2' (“rain in May”)" in text
 
 
 def test_chance_is_not_blamed_on_order() -> None:

@@ -149,7 +149,7 @@ def make_templates() -> dict[str, dict[str, Any]]:
                 scale=alt.Scale(scheme="cividis", domain=[0, 1]),
                 legend=alt.Legend(orient="top", gradientLength=160, format=".1f"),
             ),
-            tooltip=["user:N", "position:O", alt.Tooltip("kept:Q", format=".3f")],
+            tooltip=["user:N", "record:N", alt.Tooltip("kept:Q", format=".3f")],
         )
         .properties(width="container", height=alt.Step(15))
     )

@@ -33,6 +33,7 @@ __all__ = [
     "make_card",
     "make_table",
     "name_chart",
+    "name_record",
     "place_point",
     "read_limits",
     "read_statements",
@@ -286,6 +287,16 @@ _LONGEST_NAME = 80
 def shorten(text: str, limit: int = _LONGEST_NAME) -> str:
     """Cut a name that is too long for a chart."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+_MOST_QUOTED = 48
+"""How many characters of a record's text a sentence quotes."""
+
+
+def name_record(id: str, text: str) -> str:
+    """Name a record by its id and the beginning of its text: `'n26' (“Flight to Tbilisi…”)`."""
+    words = shorten(" ".join(text.split()), _MOST_QUOTED)
+    return f"'{shorten(' '.join(id.split()))}'" + (f" (“{words}”)" if words else "")
 
 
 MOST_LINES = 30

@@ -56,16 +56,16 @@ def _describe_restoration(
     answers: AnswerRows, arm: str, gain: EstimateRow, control: EstimateRow
 ) -> Statement:
     """Describe what a record that was put back, or exchanged, is worth."""
-    record, matched = _RESTORED.get(arm, ("exchanging support records", ""))
+    record, matched = _RESTORED.get(arm, ("exchanging records with evidence", ""))
     if is_at_floor(gain):
         return _describe_floor(answers, gain, record)
     if arm == "identity-swap":
         return answers.state(
             "restoration",
             gain,
-            "where one support record stands in another's place, exchanging them is worth {row} "
-            "of accuracy; against a record without support there {control} ({row:size}, labels "
-            "{row:labels})",
+            "where one record with evidence stands in another's place, exchanging them is worth "
+            "{row} of accuracy; against a record without evidence there {control} "
+            "({row:size}, labels {row:labels})",
             control=control,
         )
     present = answers.find("restored-present", arm)
@@ -73,7 +73,7 @@ def _describe_restoration(
     return answers.state(
         "restoration",
         gain,
-        "putting {record} back {verdict} {row} of accuracy; against {matched} without support "
+        "putting {record} back {verdict} {row} of accuracy; against {matched} without evidence "
         "{control}{beside} ({row:size}, labels {row:labels})",
         "problem" if helps else "info",
         record=record,
@@ -82,7 +82,7 @@ def _describe_restoration(
         control=control,
         beside=""
         if present is None
-        else compose_rows(", against the route that had it {row}", row=present),
+        else compose_rows(", against the order that had it {row}", row=present),
     )
 
 

@@ -35,6 +35,7 @@ from routeprism.experiments._strata import DISTINCT
 from routeprism.experiments.layers import draw_profile
 from routeprism.experiments.statements import Phrase, compose_rows, describe_residual, join_phrases
 from routeprism.judge import describe_doubt, describe_floor, describe_unreadable, is_at_floor
+from routeprism.orders import describe_arrival, locate_base
 from routeprism.prompts import Provenance
 from routeprism.records import Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
@@ -101,7 +102,9 @@ def answer_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         first = answers.find("accuracy.forward") or differ
         if first is None:
             continue
-        if unreadable := describe_unreadable(answers.find, f"on {answers.schedule}"):
+        if unreadable := describe_unreadable(
+            answers.find, f"under {describe_arrival(answers.schedule)}"
+        ):
             yield answers.state("answers", first, "{text}", "warning", text=unreadable)
             continue
         claimed = change is not None and answers.is_shown(change)
@@ -128,10 +131,11 @@ def _describe_accuracy(answers: AnswerRows, change: EstimateRow) -> Phrase:
     before, after = (answers.rows["", "", f"accuracy.{side}"] for side in ("forward", "route"))
     doubt = describe_doubt(change)
     return compose_rows(
-        "accuracy {before:value} forward, {after:value} on {schedule} ({change}){floor}{doubt}",
+        "accuracy {before:value} {base}, {after:value} under {arrival} ({change}){floor}{doubt}",
         before=before,
         after=after,
-        schedule=answers.schedule,
+        base=locate_base([answers.schedule]),
+        arrival=describe_arrival(answers.schedule),
         change=change,
         floor=f": {describe_floor(change)}" if is_at_floor(change) else "",
         doubt=f": {doubt}" if doubt and not answers.is_shown(change) else "",
@@ -182,7 +186,7 @@ def _tabulate_answers(results: Results) -> list[Table]:
         "What the answers do",
         "H: first answers differ. Δ: change of correctness. D_res: disagreement beyond the "
         "model's own sampling. Δ_rep: change of accuracy over all draws. The last columns count "
-        "first answers, forward and then in the other order: C correct, I incorrect.",
+        "first answers, in source order and then in the other order: C correct, I incorrect.",
         (
             *PLACE,
             *SYMBOLS.values(),
@@ -224,7 +228,7 @@ def _chart_transitions(rows: Rows) -> Iterator[Chart]:
             for at, (words, number) in enumerate(counts.items())
         )
     if values:
-        title = "Correctness of the first answers, forward and then in the other order"
+        title = "Correctness of the first answers, in source order and then in the other order"
         words = "; ".join(described) + "."
         yield Chart("transitions", title, words, "transitions", tuple(values))
 

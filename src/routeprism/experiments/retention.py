@@ -25,6 +25,7 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.experiments.statements import compose_rows, state_row
 from routeprism.judge import list_arms
 from routeprism.measures import Sums, jaccard
+from routeprism.orders import describe_arrival, locate_base, name_base
 from routeprism.policies import Policy
 from routeprism.records import Case
 from routeprism.routes import Moment, list_moments, trace_moments
@@ -120,13 +121,15 @@ def _draw_pairs(
     described = []
     for label, (policy, kind) in lines.items():
         forward, route = (cells.get((policy, kind, side)) for side in _SIDES)
-        for side, row in (("forward", forward), (shorten(schedule), route)):
+        sides = (name_base([schedule]), describe_arrival(schedule))
+        for side, row in zip(sides, (forward, route), strict=True):
             if row is not None:
                 values.append({"label": shorten(label), "side": side, **read_limits(row)})
         if forward and route:
-            described.append(f"{label} {forward.estimate:.3f} forward, {route.estimate:.3f} other")
+            described.append(f"{label} {forward.estimate:.3f} and {route.estimate:.3f}")
     if values:
-        words = f"Share of the evidence, forward and on {schedule}: {'; '.join(described[:24])}."
+        orders = f"{locate_base([schedule])} and under {describe_arrival(schedule)}"
+        words = f"Share of the evidence {orders}: {'; '.join(described[:24])}."
         yield Chart(name, title, words, "pairs", tuple(values))
 
 
@@ -240,7 +243,8 @@ def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         end = curve[_END]
         parts = compose_rows(
             "the retained records depend on order {when}; in the end overlap {overlap}, "
-            "{forward:value} of the records are retained forward and {route:value} reversed",
+            "{forward:value} of the records are retained in source order and {route:value} in "
+            "reversal",
             when=_describe_moments(curve),
             overlap=end["overlap.retained"],
             forward=end["fraction.retained.forward"],
@@ -248,7 +252,7 @@ def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         )
         if "recall.retained.forward" in end:
             parts += compose_rows(
-                ", support recall {forward} and {route}",
+                ", and {forward} and {route} of the evidence",
                 forward=end["recall.retained.forward"],
                 route=end["recall.retained.route"],
             )
@@ -268,7 +272,9 @@ def tabulate_moments(results: Results) -> list[Table]:
     """Show the overlap of what is kept as a history grows."""
     groups = _curves(results.rows.where(stratum="all", mask="", batch=""))
     arms = sorted({arm for curve in groups.values() for arm in curve}, key=moment_of)
-    caption = "Overlap of the records kept forward and reversed after the first t records."
+    caption = (
+        "Overlap of the records kept in source order and in reversal after the first t records."
+    )
     if len(arms) > _MOST_MOMENTS:
         arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
         caption += " Shown: t = 1, 2, 4, 8, … and the end; estimates.csv has every moment."

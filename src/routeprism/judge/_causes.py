@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from routeprism.exhibits import shorten
+from routeprism.exhibits import name_record, shorten
 from routeprism.orders import FORWARD, describe_arrival, list_arrivals
 from routeprism.printing import join_names
 from routeprism.routes import CauseKind, Loss
@@ -120,7 +120,10 @@ def describe_loss(loss: Loss, texts: Mapping[str, str]) -> str:
         clause = "the memory was full, and {by} took the place of {record}"
     elif _is_collision(loss):
         clause = "{by} had taken the place of {record}: whichever of the two arrives first is kept"
-    text = clause.format(record=_name_record(loss.record, texts), by=_name_displacers(loss, texts))
+    text = clause.format(
+        record=name_record(loss.record, texts.get(loss.record, "")),
+        by=_name_displacers(loss, texts),
+    )
     reply = f" (`add` returned “{shorten(loss.reply, _REPLY)}”)" if loss.reply else ""
     test = f"{';' if ':' in clause else ':'} {loss.test}" if loss.test else ""
     is_order = loss.is_order and loss.schedule != FORWARD.name
@@ -133,7 +136,7 @@ def _name_displacers(loss: Loss, texts: Mapping[str, str]) -> str:
     """Name the records that displaced another one; a single one with its relation in time."""
     if not loss.by:
         return "other records"
-    names = [_name_record(id, texts) for id in loss.by[:_MOST_NAMED]]
+    names = [name_record(id, texts.get(id, "")) for id in loss.by[:_MOST_NAMED]]
     if len(loss.by) > _MOST_NAMED:
         names.append(f"{len(loss.by) - _MOST_NAMED} more")
     relation = {"older": ", an older record,", "newer": ", a newer record,"}.get(loss.relation, "")
@@ -157,11 +160,6 @@ _CLAUSES: Mapping[CauseKind, str] = {
 _MOST_NAMED = 2
 _REPLY = 80
 """Characters of a reply in a sentence."""
-
-
-def _name_record(id: str, texts: Mapping[str, str]) -> str:
-    text = quote_text(texts.get(id, ""))
-    return f"'{id}' ({text})" if text else f"'{id}'"
 
 
 def _describe_cause(cause: Cause) -> str:

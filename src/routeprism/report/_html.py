@@ -144,7 +144,7 @@ def as_csv(table: Table) -> str:
     return write_csv(table.columns, ([str(cell) for cell in row] for row in table.rows))
 
 
-_SHOWN_ROWS = 10
+_SHOWN_ROWS = 6
 """How many rows a long table shows before it is opened."""
 _MANY_COLUMNS = 9
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from routeprism.exhibits import shorten
-from routeprism.experiments.causes import NEXT_STEPS, describe_loss
-from routeprism.landscape import find_moves
+from routeprism.exhibits import name_record, shorten
+from routeprism.judge import NEXT_STEPS, describe_loss
+from routeprism.landscape import describe_reordering
 from routeprism.orders import Order
 from routeprism.records import Pool
 from routeprism.routes import Loss
@@ -15,7 +15,7 @@ from routeprism.routes import Loss
 __all__ = ["Breach", "describe_breach"]
 
 _MOST_CHARACTERS = 90
-"""Characters of a text in a message."""
+"""Characters of a question in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,12 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
 
     `measure` names what `least` is the limit of.
     """
-    yield f"The smallest reordering that breaks it: {_describe_moves(breach)}"
+    names = {record.id: name_record(record.id, record.text) for record in breach.pool.records}
+    steps = describe_reordering(breach.order, breach.pool)
+    yield f"The smallest reordering that breaks it: {steps}"
     for title, ids in (("Lost", breach.lost), ("Gained", breach.gained)):
         for id in ids:
-            yield f"  {title + ':':8}{_name_record(breach.pool, id)}"
+            yield f"  {title + ':':8}{names[id]}"
     texts = {record.id: record.text for record in breach.pool.records}
     for loss in breach.losses:
         yield f"Cause: {describe_loss(loss, texts)}"
@@ -64,28 +66,6 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
         action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
         yield f"Tried on this order: {action} is enough ({breach.remedy})"
     if not breach.error:
-        where = f" for “{_shorten(breach.question)}”" if breach.question else ""
+        text = shorten(" ".join(breach.question.split()), _MOST_CHARACTERS)
+        where = f" for “{text}”" if text else ""
         yield f"{measure}{where}: {breach.value:.3g}, required {least:g} or more"
-
-
-def _describe_moves(breach: Breach) -> str:
-    records = breach.pool.records
-    if sorted(breach.order) != list(range(len(records))):
-        repeats = sorted({p for p in breach.order if breach.order.count(p) > 1})
-        names = ", ".join(_name_record(breach.pool, records[p].id) for p in repeats)
-        return f"deliver again {names}"
-    moves = []
-    for move in find_moves(breach.order):
-        put = "to the front" if move.after is None else ""
-        put = put or f"after {_name_record(breach.pool, records[move.after or 0].id)}"
-        moves.append(f"move {_name_record(breach.pool, records[move.record].id)} {put}")
-    return ", then ".join(moves)
-
-
-def _name_record(pool: Pool, id: str) -> str:
-    text = next(record.text for record in pool.records if record.id == id)
-    return f"'{id}' “{_shorten(text)}”"
-
-
-def _shorten(text: str) -> str:
-    return shorten(" ".join(text.split()), _MOST_CHARACTERS)

@@ -192,7 +192,7 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
 
     A record that several orders lose is named once.
     """
-    from routeprism.experiments.causes import describe_loss
+    from routeprism.judge import describe_loss
     from routeprism.routes import Loss
 
     row = verdict.row

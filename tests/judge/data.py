@@ -183,7 +183,9 @@ FACTS = (
 """Fact and day of each record; two updates come one day after what they replace."""
 
 
-def make_ledger(facts: Sequence[tuple[str, int]], *, users: int = 8) -> Lines:
+def make_ledger(
+    facts: Sequence[tuple[str, int]], *, users: int = 8, supersedes: bool = True
+) -> Lines:
     """Write facts that change, and a question about the newest value of each."""
     records, questions = [], []
     for number, user in enumerate(name.lower() for name in PEOPLE[:users]):
@@ -192,10 +194,8 @@ def make_ledger(facts: Sequence[tuple[str, int]], *, users: int = 8) -> Lines:
             line = make_record(
                 user, f"{user}-n{at}", f"{fact}: now it is {name_value(number, at)}.", day
             )
-            # The first of the chain that is as old as it can be is replaced by all that follow.
-            older = [place for before, place in chains.get(fact, ()) if before <= day]
-            if older:
-                line = {**line, "supersedes": [f"{user}-n{older[-1]}"]}
+            if supersedes and fact in chains:
+                line = {**line, "supersedes": [f"{user}-n{chains[fact][-1][1]}"]}
             chains.setdefault(fact, []).append((day, at))
             records.append(line)
         for fact, chain in chains.items():
@@ -226,20 +226,13 @@ def write_small_ledger() -> Lines:
 
 def write_newest_first() -> Lines:
     """The same facts, but source order has the newest record first."""
-    return _without_supersedes(make_ledger(FACTS[::-1]))
+    return make_ledger(FACTS[::-1], supersedes=False)
 
 
 def write_equal_days() -> Lines:
     """Old and new value of two facts have the same date; only source order tells them apart."""
     days = {2: 2, 5: 8}
     return make_ledger([(fact, days.get(at, day)) for at, (fact, day) in enumerate(FACTS)])
-
-
-def _without_supersedes(lines: Lines) -> Lines:
-    return Lines(
-        [{k: v for k, v in line.items() if k != "supersedes"} for line in lines.records],
-        lines.questions,
-    )
 
 
 def write_sixty() -> Lines:
@@ -269,13 +262,3 @@ def write_many_pools() -> Lines:
 def write_pairs() -> Lines:
     """Three records for each of three users, for writes that overlap."""
     return make_ledger((("plan", 1), ("city", 2), ("plan", 4)), users=3)
-
-
-def write_copies() -> Lines:
-    """Two records have the same text under different ids."""
-    copy = "flight: the flight is booked, says {value}."
-    lines = make_diary((2, 4, 7), texts={2: copy})
-    records = []
-    for line in lines.records:
-        records.append(line)
-    return Lines(records, lines.questions)

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from random import Random
 from typing import Any
 
-from routeprism import Block, Exposure, Record
+from routeprism import Block, Exposure, Record, RouteError
 
 from ..experiments.order_faults import AppendOnly
 
@@ -231,12 +231,22 @@ class SaysFull(AppendOnly):
 
 
 class RaisesFull(AppendOnly):
-    """Has room for five records, and raises an error for the others."""
+    """Has room for five records; for the others, the route fails."""
 
     def add(self, record: Record) -> None:
         if len(self.held) == 5:
-            raise ValueError("the store is full")
+            raise RouteError("the store is full")
         self.held.append(record)
+
+
+class RefusesPrices(AppendOnly):
+    """Returns why it does not take a record with a euro sign, in any order."""
+
+    def add(self, record: Record) -> dict[str, str]:
+        if "€" in record.text:
+            return {"reason": "prices are not stored"}
+        self.held.append(record)
+        return {}
 
 
 class RefusesLate(AppendOnly):

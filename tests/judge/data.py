@@ -61,7 +61,7 @@ def name_value(user: int, at: int) -> str:
 
 
 def make_diary(
-    asked: Sequence[int],
+    positions: Sequence[int],
     *,
     users: int = 8,
     length: int = len(TOPICS),
@@ -75,10 +75,13 @@ def make_diary(
     for number in range(users):
         user = PEOPLE[number % len(PEOPLE)].lower() + ("" if number < 12 else str(number))
         for at in range(length):
-            topic, value = f"{TOPICS[at % len(TOPICS)]}{'' if at < 8 else at}", name_value(number, at)
+            topic, value = (
+                f"{TOPICS[at % len(TOPICS)]}{'' if at < 8 else at}",
+                name_value(number, at),
+            )
             text = (texts or {}).get(at, f"{topic}: the matter of the {topic} is with {{value}}.")
             records.append(make_record(user, f"{user}-n{at}", text.format(value=value), at + 1))
-            if at in asked:
+            if at in positions:
                 question = f"Who has to do with the {topic}?"
                 questions.append(make_question(user, topic, [f"{user}-n{at}"], value, question))
     return Lines(records, questions)
@@ -106,11 +109,11 @@ def write_early_diary() -> Lines:
 
 def write_mentions() -> Lines:
     """Two of the late records mention the topics of the first two."""
-    again = {
+    mentions = {
         5: "choir: {value} sings, and the key and the dentist are as they were.",
         6: "garden: {value} waters it, and the key is as it was.",
     }
-    return make_diary((0, 1, 4, 6, 7), texts=again)
+    return make_diary((0, 1, 4, 6, 7), texts=mentions)
 
 
 def write_import() -> Lines:
@@ -159,7 +162,9 @@ def write_names() -> Lines:
     records, questions = [], []
     for number, user in enumerate(name.lower() for name in PEOPLE[:8]):
         for at in range(6):
-            name = (("Dr Brook", "Ada Brook", "A. B."), ("Mr Lund", "Nils", "N. L."))[at % 2][at // 2]
+            name = (("Dr Brook", "Ada Brook", "A. B."), ("Mr Lund", "Nils", "N. L."))[at % 2][
+                at // 2
+            ]
             text = f"{name} (client {at % 2}): bought {name_value(number, at)}."
             records.append(make_record(user, f"{user}-n{at}", text, at + 1))
         for at in (0, 3, 5):
@@ -238,9 +243,9 @@ def write_equal_days() -> Lines:
 def write_sixty() -> Lines:
     """Ask sixty questions about old records but one: 59 are about the first five, one the last."""
     lines = make_diary((0, 1, 2, 3, 4), users=12, length=10)
-    *others, _ = lines.questions
+    *questions, _ = lines.questions
     (newest,) = make_diary((9,), users=12, length=10).questions[-1:]
-    return Lines(lines.records, [*others, newest])
+    return Lines(lines.records, [*questions, newest])
 
 
 def write_many_pools() -> Lines:
@@ -253,9 +258,7 @@ def write_many_pools() -> Lines:
             line = make_record(user, f"{user}-n{at}", text, at + 1)
             records.append(line)
         text = f"What is the plan of {user}?"
-        questions.append(
-            make_question(user, "plan", [f"{user}-n2"], name_value(number, 2), text)
-        )
+        questions.append(make_question(user, "plan", [f"{user}-n2"], name_value(number, 2), text))
     return Lines(records, questions)
 
 

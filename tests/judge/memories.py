@@ -160,8 +160,8 @@ class SimilarityEviction(AppendOnly):
     def add(self, record: Record) -> None:
         self.held = [*(r for r in self.held if not self.resemble(r, record)), record]
 
-    def resemble(self, record: Record, other: Record) -> bool:
-        first, second = words_of(record.text), words_of(other.text)
+    def resemble(self, record: Record, rival: Record) -> bool:
+        first, second = words_of(record.text), words_of(rival.text)
         return 2 * len(first & second) >= len(first | second)
 
 
@@ -284,9 +284,7 @@ class FirstSeenName(AppendOnly):
 
     def show(self, record: Record, names: dict[str, str]) -> Block:
         rest = record.text.split(" (")[1]
-        return Block(
-            "record", f"{names[rest.partition(')')[0]]} ({rest}", frozenset((record.id,))
-        )
+        return Block("record", f"{names[rest.partition(')')[0]]} ({rest}", frozenset((record.id,)))
 
 
 class TiesByArrival(AppendOnly):
@@ -308,13 +306,13 @@ class CutsAtBudget(AppendOnly):
     """Keeps everything, and shows records as they arrived until 200 characters are used."""
 
     def select(self, query: str) -> Sequence[Record]:
-        shown, used = [], 0
+        selection, used = [], 0
         for record in self.held:
             used += len(record.text)
             if used > 200:
                 break
-            shown.append(record)
-        return shown
+            selection.append(record)
+        return selection
 
 
 class CannotFind(AppendOnly):
@@ -414,9 +412,9 @@ class LostUpdates(AppendOnly):
     """Reads its list, waits, and writes it back with one more record."""
 
     async def add(self, record: Record) -> None:
-        held = list(self.held)
+        records = list(self.held)
         await asyncio.sleep(0)
-        self.held = [*held, record]
+        self.held = [*records, record]
 
 
 class DuplicatedWrites(AppendOnly):

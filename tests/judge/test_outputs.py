@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .memories import SortedSet
-from .zoo import NAMED, OVERLAP, SOUND, ZOO, Planted
+from .zoo import BY_NAME, OVERLAP, SOUND, ZOO, Planted
 
 Cli = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -46,14 +46,16 @@ def name_memory(planted: Planted) -> Any:
 
 def strip_tags(page: str) -> str:
     """Return the words of a page, also those in the data that its script shows."""
-    return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)).split())
+    return " ".join(
+        html.unescape(re.sub(r"<style.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)).split()
+    )
 
 
 @pytest.mark.parametrize("name", [name_memory(planted) for planted in ZOO])
 def test_all_outputs_agree(
     name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted = NAMED[name]
+    planted = BY_NAME[name]
     monkeypatch.syspath_prepend(str(ROOT))
     with planted.open() as policy:
         result = planted.audit(policy, run=tmp_path / "run")
@@ -139,7 +141,9 @@ def write_cases(benchmark: Any, directory: Path) -> Path:
         for question in case.questions:
             line = {"user": question.user, "id": question.id, "text": question.text}
             (support,) = question.labels.values()
-            stale = {"stale": sorted(ids) for ids in question.stale.values()}
+            stale = (
+                {"stale": sorted(set().union(*question.stale.values()))} if question.stale else {}
+            )
             options = {"options": list(question.options), "gold": question.gold}
             lines["questions"].append({**line, **options, "support": sorted(support), **stale})
     for name, entries in lines.items():

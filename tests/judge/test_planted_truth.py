@@ -9,14 +9,14 @@ import pytest
 from routeprism import Case
 from routeprism.policies.own import as_policy, closing_memory
 
-from .zoo import ARRIVALS, NAMED, ZOO, Planted, audit_once, read_row
+from .zoo import ARRIVALS, BY_NAME, ZOO, Planted, audit_once, read_row
 
 NAMES = [pytest.param(p.name, marks=[pytest.mark.slow] if p.slow else []) for p in ZOO]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_losses_and_gains_are_those_of_the_plan(name: str) -> None:
-    planted = NAMED[name]
+    planted = BY_NAME[name]
     result = audit_once(name)
     for side, counts in (("lost", planted.lost), ("gained", planted.gained)):
         for schedule, number in counts.items():
@@ -27,13 +27,13 @@ def test_losses_and_gains_are_those_of_the_plan(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_depth_follows_from_the_rows(name: str) -> None:
     """The definition, applied to the counts; chance, overlap and missing rows aside."""
-    planted = NAMED[name]
+    planted = BY_NAME[name]
     if planted.inconclusive or planted.schedules[0] not in ARRIVALS:
         return
     result = audit_once(name)
     depths = []
     for schedule in planted.schedules:
-        lost, gained, records, kept, text = (
+        lost, gained, records, retention, text = (
             read_row(result, quantity, schedule).estimate
             for quantity in (
                 "evidence.lost_count",
@@ -48,7 +48,7 @@ def test_the_depth_follows_from_the_rows(name: str) -> None:
             depths.append(5)
         elif lost or gained:
             depths.append(4)
-        elif records or kept:
+        elif records or retention:
             depths.append(3)
         else:
             depths.append(2 if text else 0)
@@ -71,7 +71,7 @@ def list_lacking(planted: Planted) -> Iterator[tuple[Case, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_baseline_is_that_of_the_plan(name: str) -> None:
-    planted = NAMED[name]
+    planted = BY_NAME[name]
     if isinstance(planted.memory, str) or "lacking" in planted.open_counts:
         return
     lacking = len(list(list_lacking(planted)))

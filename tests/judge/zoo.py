@@ -16,6 +16,8 @@ from ..experiments import order_faults
 from . import data, memories
 from .memories import fact_of
 
+SORTING = frozenset(("hold", "rebuild", "checkpoint"))
+"""Repairs that change the order of arrival and nothing else."""
 DEPTHS = (
     "stable",
     "internal only",
@@ -60,9 +62,11 @@ class Repair:
     """What a recommended repair must achieve over source order and all arrivals in total."""
 
     required: bool = True
-    """Whether there must be one; where there need not, one that is named must still be better."""
-    outdated: int | None = None
-    """Questions that may still be shown the outdated value alone, over all arrivals."""
+    """Whether there must be one that shows every question all its evidence, and no outdated value
+    alone, in source order and in all arrivals: such a one is among the standard repairs. Where
+    there need not be one, one that is named must still be better."""
+    never: frozenset[str] = frozenset()
+    """Repairs that would contradict the cause, such as sorting what is never kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,11 +155,11 @@ class Planted:
 @cache
 def audit_once(planted_name: str) -> Audit:
     """Audit a memory once for all tests of this process."""
-    return NAMED[planted_name].audit()
+    return BY_NAME[planted_name].audit()
 
 
 def is_red(verdict: Any) -> bool:
-    """Whether a verdict must not pass: evidence lost, a promise failed, or outdated in all orders."""
+    """Whether a verdict must not pass: evidence lost, a promise failed, or outdated everywhere."""
     return (
         verdict.depth in ("evidence lost", "answers worse")
         or bool(verdict.promises)
@@ -174,16 +178,16 @@ def measure_total(result: Audit, schedules: tuple[str, ...]) -> tuple[float, flo
 
     Source order counts once, and each arrival once; orders that were drawn count by their mean.
     """
-    shown = outdated = 0.0
+    evidence = outdated = 0.0
     for quantity, weight in (("forward", 1 / len(schedules)), ("route", 1.0)):
         for schedule in schedules:
             covered = read_row(result, f"all_covered.exposed.{quantity}", schedule)
             if covered is not None:
-                shown += weight * covered.estimate * covered.queries
+                evidence += weight * covered.estimate * covered.queries
             stale = read_row(result, f"stale_only.{quantity}_count", schedule)
             if stale is not None:
                 outdated += weight * stale.estimate
-    return shown, outdated
+    return evidence, outdated
 
 
 def read_row(result: Audit, quantity: str, schedule: str) -> Any:
@@ -259,8 +263,8 @@ TEXT = at("text only")
 STABLE = at("stable")
 NOTHING = {"inconclusive": True, "depths": STABLE}
 
-# The twelve of the tests. The sample has 43 questions in the first eight pools (44 in the next), the
-# one about updates 48. Depths are what the definition gives for the counts that are measured.
+# The twelve of the tests. The sample has 43 questions in the first eight pools (44 in the next),
+# the one about updates 48. Depths are what the definition gives for the counts that are measured.
 PLANTED = (
     Planted(
         name="overwrites-by-arrival",
@@ -270,7 +274,7 @@ PLANTED = (
         red=True,
         causes=kinds("overwritten"),
         displaces=lambda record, by: str(by.timestamp) < str(record.timestamp),
-        repair=Repair(outdated=0),
+        repair=Repair(),
         lost={"replay": 48},
         gained={"replay": 0},
         slow=True,
@@ -342,7 +346,7 @@ PLANTED = (
         baseline={"lacking": 43, "never_kept": 43},
         open_counts=frozenset(("never_shown",)),
         causes=kinds("never kept"),
-        repair=Repair(required=False),
+        repair=Repair(required=False, never=SORTING),
     ),
     Planted(
         name="deduplicates-updates",
@@ -353,7 +357,7 @@ PLANTED = (
         baseline={"lacking": 48},
         open_counts=frozenset(("outdated", "never_kept", "never_shown")),
         causes=kinds("duplicate"),
-        repair=Repair(outdated=0),
+        repair=Repair(never=SORTING - {"hold"}),
         lost={"replay": 0},
         gained={"replay": 48},
     ),
@@ -391,7 +395,7 @@ OVERWRITES = (
         red=True,
         causes=kinds("overwritten"),
         displaces=share_fact_and_be_older,
-        repair=Repair(outdated=0),
+        repair=Repair(),
         lost={"jitter:w=2": 9, "late-batch": 4.25, "replay": 24},
         gained={"jitter:w=2": 0, "late-batch": 0, "replay": 0},
     ),
@@ -404,7 +408,7 @@ OVERWRITES = (
         red=True,
         causes=kinds("overwritten", "untested"),
         displaces=share_fact_and_be_older,
-        repair=Repair(outdated=0),
+        repair=Repair(),
         lost={"replay": 12},
         gained={"replay": 0},
     ),
@@ -441,7 +445,7 @@ OVERWRITES = (
         red=True,
         causes=kinds("overwritten"),
         displaces=share_fact_within_a_day,
-        repair=Repair(outdated=0),
+        repair=Repair(),
         lost={"replay": 16},
         gained={"replay": 0},
     ),
@@ -491,7 +495,7 @@ OVERWRITES = (
         # Retained, but shown only without the arrival that marked it.
         causes=kinds("overwritten"),
         displaces=share_fact_and_be_older,
-        repair=Repair(outdated=0),
+        repair=Repair(),
         lost={"replay": 24},
         gained={"replay": 0},
     ),
@@ -503,7 +507,7 @@ OVERWRITES = (
         red=True,
         causes=kinds("overwritten"),
         displaces=share_fact_and_be_older,
-        repair=Repair(outdated=0),
+        repair=Repair(),
         lost={"replay": 24},
         gained={"replay": 0},
     ),
@@ -599,7 +603,7 @@ ROOM = (
         benchmark=own(data.write_diary),
         **NOTHING,
         open_counts=frozenset(("lacking", "never_kept", "never_shown")),
-        repair=Repair(required=False),
+        repair=Repair(required=False, never=SORTING),
     ),
     Planted(
         name="refuses-late",
@@ -615,7 +619,7 @@ ROOM = (
     ),
 )
 
-SHOWN = (
+EXPOSURES = (
     Planted(
         name="summary-by-arrival",
         memory=memories.SummaryByArrival,
@@ -676,7 +680,7 @@ SHOWN = (
         red=None,
         baseline={"lacking": 16, "never_shown": 16},
         causes=kinds("not retrievable"),
-        repair=Repair(required=False),
+        repair=Repair(required=False, never=SORTING),
     ),
     Planted(
         name="shows-nothing",
@@ -685,7 +689,7 @@ SHOWN = (
         **NOTHING,
         baseline={"lacking": 64, "never_shown": 64},
         causes=kinds("not retrievable"),
-        repair=Repair(required=False),
+        repair=Repair(required=False, never=SORTING),
     ),
     Planted(
         name="without-sources",
@@ -708,7 +712,7 @@ NEVER = (
         baseline={"lacking": 64, "never_kept": 64},
         open_counts=frozenset(("never_shown",)),
         causes=kinds("never kept"),
-        repair=Repair(required=False),
+        repair=Repair(required=False, never=SORTING),
     ),
     Planted(
         name="lossy-adapter",
@@ -719,7 +723,7 @@ NEVER = (
         baseline={"lacking": 16, "never_kept": 16},
         open_counts=frozenset(("never_shown",)),
         causes=kinds("never kept"),
-        repair=Repair(),
+        repair=Repair(never=SORTING),
     ),
     Planted(
         name="refuses-prices",
@@ -730,7 +734,7 @@ NEVER = (
         baseline={"lacking": 16, "never_kept": 16},
         open_counts=frozenset(("never_shown",)),
         causes=kinds("refused"),
-        repair=Repair(),
+        repair=Repair(never=SORTING),
     ),
     Planted(
         name="oldest-wins",
@@ -742,7 +746,7 @@ NEVER = (
         open_counts=frozenset(("never_kept", "never_shown")),
         causes=kinds("late", "duplicate", "overwritten"),
         displaces=lambda record, by: share_fact_and_be_older(record, by),
-        repair=Repair(outdated=0),
+        repair=Repair(never=SORTING),
     ),
     Planted(
         name="first-arrival-wins",
@@ -754,7 +758,7 @@ NEVER = (
         open_counts=frozenset(("outdated", "never_kept", "never_shown")),
         causes=kinds("duplicate", "overwritten"),
         displaces=share_fact,
-        repair=Repair(outdated=0),
+        repair=Repair(never=SORTING - {"hold"}),
         lost={"replay": 0},
         gained={"replay": 24},
     ),
@@ -766,7 +770,7 @@ NEVER = (
         red=True,
         causes=kinds("duplicate", "overwritten"),
         displaces=share_fact_and_be_older,
-        repair=Repair(outdated=0),
+        repair=Repair(never=SORTING - {"hold"}),
         lost={"replay": 24},
         gained={"replay": 0},
     ),
@@ -821,13 +825,45 @@ WRITES = (
 )
 
 SOUND = (
-    Planted(name="sorted-set", memory=memories.SortedSet, benchmark=own(data.write_diary), depths=STABLE),
-    Planted(name="newest-of-fact", memory=memories.NewestOfFact, benchmark=own(data.write_ledger), depths=STABLE),
-    Planted(name="ranks-by-words", memory=memories.RanksByWords, benchmark=own(data.write_diary), depths=STABLE),
-    Planted(name="keyed-by-time", memory=memories.KeyedByTime, benchmark=own(data.write_diary), depths=STABLE),
-    Planted(name="summary-by-time", memory=memories.SummaryByTime, benchmark=own(data.write_diary), depths=STABLE),
-    Planted(name="newest-four", memory=memories.NewestFour, benchmark=own(data.write_newest_diary), depths=STABLE),
-    Planted(name="word-counts", memory=memories.WordCounts, benchmark=own(data.write_diary), depths=STABLE),
+    Planted(
+        name="sorted-set", memory=memories.SortedSet, benchmark=own(data.write_diary), depths=STABLE
+    ),
+    Planted(
+        name="newest-of-fact",
+        memory=memories.NewestOfFact,
+        benchmark=own(data.write_ledger),
+        depths=STABLE,
+    ),
+    Planted(
+        name="ranks-by-words",
+        memory=memories.RanksByWords,
+        benchmark=own(data.write_diary),
+        depths=STABLE,
+    ),
+    Planted(
+        name="keyed-by-time",
+        memory=memories.KeyedByTime,
+        benchmark=own(data.write_diary),
+        depths=STABLE,
+    ),
+    Planted(
+        name="summary-by-time",
+        memory=memories.SummaryByTime,
+        benchmark=own(data.write_diary),
+        depths=STABLE,
+    ),
+    Planted(
+        name="newest-four",
+        memory=memories.NewestFour,
+        benchmark=own(data.write_newest_diary),
+        depths=STABLE,
+    ),
+    Planted(
+        name="word-counts",
+        memory=memories.WordCounts,
+        benchmark=own(data.write_diary),
+        depths=STABLE,
+    ),
     Planted(
         name="skips-copies",
         memory=memories.SkipsCopies,
@@ -835,10 +871,20 @@ SOUND = (
         options={"schedules": ("replay", "redeliver:copies=3")},
         depths=STABLE,
     ),
-    Planted(name="async-with-lock", memory=memories.AsyncWithLock, benchmark=own(data.write_ledger), depths=STABLE),
-    Planted(name="async-with-lock-overlapping", memory=memories.AsyncWithLock, **OVERLAPPING, depths=STABLE),
+    Planted(
+        name="async-with-lock",
+        memory=memories.AsyncWithLock,
+        benchmark=own(data.write_ledger),
+        depths=STABLE,
+    ),
+    Planted(
+        name="async-with-lock-overlapping",
+        memory=memories.AsyncWithLock,
+        **OVERLAPPING,
+        depths=STABLE,
+    ),
 )
 
-ZOO = (*PLANTED, *OVERWRITES, *ROOM, *SHOWN, *NEVER, *WRITES, *SOUND)
-NAMED = {planted.name: planted for planted in ZOO}
-assert len(NAMED) == len(ZOO)
+ZOO = (*PLANTED, *OVERWRITES, *ROOM, *EXPOSURES, *NEVER, *WRITES, *SOUND)
+BY_NAME = {planted.name: planted for planted in ZOO}
+assert len(BY_NAME) == len(ZOO)

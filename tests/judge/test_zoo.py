@@ -12,8 +12,8 @@ from routeprism.policies import Policy, as_policy, make_policy
 from routeprism.policies.remedies import parse_remedy
 
 from .zoo import (
-    DEPTHS,
     BY_NAME,
+    DEPTHS,
     ZOO,
     Planted,
     audit_once,

@@ -108,7 +108,7 @@ def test_the_intervention_names_two_records_that_belong_together(name: str) -> N
         if cause.cause in planted.causes - {"untested"}:
             lost = planted.find_record(cause.record)
             rivals = [planted.find_record(id) for id in list_ids(cause.by)]
-            assert rivals, cause.cause
+            assert rivals or cause.cause == "late"  # many newer ones, none alone
             assert all(planted.displaces(lost, by) for by in rivals)
 
 

@@ -356,7 +356,8 @@ PLANTED = (
         red=None,
         baseline={"lacking": 48},
         open_counts=frozenset(("outdated", "never_kept", "never_shown")),
-        causes=kinds("duplicate"),
+        # In chains of three and four values, two or three earlier ones each keep the newest out.
+        causes=kinds("duplicate", "joint"),
         repair=Repair(never=SORTING - {"hold"}),
         lost={"replay": 0},
         gained={"replay": 48},

@@ -338,7 +338,8 @@ def test_the_sentence_says_what_was_done() -> None:
     assert loss.order == (0, 1, 3, 4, 2)
     assert describe_loss(loss, dict(zip(make_case().pool.ids, TEXTS, strict=True))) == (
         "'n2' (“city: Maya moved on to Porto”), an older record, overwrote 'n4' (“city: Maya "
-        "settled near Faro”): exchanging 'n2' brings 'n4' back; in the opposite order of the two it is there"
+        "settled near Faro”): exchanging 'n2' brings 'n4' back; in the opposite order of the two "
+        "it is there"
     )
     assert loss == Loss(**json.loads(json.dumps(asdict(loss))))
 

@@ -138,9 +138,8 @@ def describe_loss(loss: Loss, texts: Mapping[str, str]) -> str:
     reply = f" (`add` returned “{shorten(loss.reply, _REPLY)}”)" if loss.reply else ""
     test = f"{';' if ':' in clause else ':'} {loss.test}" if loss.test else ""
     is_order = loss.is_order and loss.schedule != FORWARD.name
-    return (
-        f"{text}{reply}{test}{'; in the opposite order of the two it is there' if is_order else ''}"
-    )
+    order = "; in the opposite order of the two it is there" if is_order else ""
+    return f"{text}{reply}{test}{order}"
 
 
 def _name_displacers(loss: Loss, texts: Mapping[str, str]) -> str:

@@ -52,6 +52,12 @@ class LostCase:
         return self.pair.route.policy, self.schedule, level
 
     @property
+    def overlaps(self) -> bool:
+        """Whether writes overlapped on one of the two routes."""
+        names = (self.pair.forward.procedure, self.pair.route.procedure)
+        return any(name.partition(":")[0] == "overlap" for name in names)
+
+    @property
     def is_absence(self) -> bool:
         """Whether source order itself does not show the record."""
         return self.pair.route is self.pair.forward

@@ -192,7 +192,10 @@ def describe_causes(
         yield Statement(
             (
                 f"{begin[:1].upper()}{begin[1:]}: {_describe_cause(cause, places)}.",
-                f" User '{cause.user}', question {question}." if cause.record and question else "",
+                *(
+                    [f" User '{cause.user}', question {question}."]
+                    * bool(cause.record and question)
+                ),
                 f" Next: {NEXT_STEPS[cause.cause]}",
             ),
             "causes",

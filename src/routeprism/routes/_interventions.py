@@ -122,7 +122,7 @@ class Rebuilds:
     case: Case
     policy: Policy
     queries: tuple[str, ...] = ()
-    """The texts of the questions that every build is exposed to."""
+    """The texts of the questions that a build is exposed to if it is exposed to one of them."""
     placebos: Placebos = field(init=False)
     built: int = 0
     _contents: dict[tuple[tuple[Record, ...], Procedure], _Contents] = field(default_factory=dict)
@@ -139,12 +139,12 @@ class Rebuilds:
         return not callable(getattr(self.policy, "recall", None))
 
     def build(self, arrivals: Iterable[Record], procedure: Procedure, query: str = "") -> _Contents:
-        """Build a memory, and read what it retains and shows."""
+        """Build a memory, and read what it retains, and what it shows if a query is given."""
         key = (tuple(arrivals), procedure)
         stored = self._contents.get(key)
         if stored is None or (query and query not in stored.blocks):
-            queries = dict.fromkeys([*self.queries, *filter(None, [query])])
-            stored = self._contents[key] = self._read(*key, list(queries))
+            queries = list(dict.fromkeys([*self.queries, query])) if query else []
+            stored = self._contents[key] = self._read(*key, queries)
         return stored
 
     def _read(
@@ -261,7 +261,10 @@ class _Inquiry:
         return self.record.id in self._build(arrivals).retained
 
     def _shows(self, arrivals: Iterable[Record]) -> bool:
-        return self.record.id in self._build(arrivals).list_shown(self.query)
+        return self.record.id in self._list_shown(arrivals)
+
+    def _list_shown(self, arrivals: Iterable[Record]) -> list[str]:
+        return self.rebuilds.build(arrivals, self.procedure, self.query).list_shown(self.query)
 
     def _exchange(
         self, arrivals: Iterable[Record], ids: Iterable[str], number: int, *, short: bool = False
@@ -310,15 +313,14 @@ class _Inquiry:
 
     def explain(self) -> Loss:
         """Find the cause."""
-        contents = self._build(self.arrivals)
-        is_retained = self.record.id in contents.retained
-        if is_retained and (not self.query or self.record.id in contents.list_shown(self.query)):
+        is_retained = self._keeps(self.arrivals)
+        if is_retained and (not self.query or self._shows(self.arrivals)):
             return replace(self.loss, test="the memory loses nothing when it is built again")
         alone = self._test_alone(is_retained=is_retained)
         if alone is not None:
             return alone
         if is_retained:
-            return self._explain_hidden(contents)
+            return self._explain_hidden()
         moment = self._find_moment(self.arrivals)
         return self._explain_refusal() if moment is None else self._explain_removal(moment)
 
@@ -628,13 +630,13 @@ class _Inquiry:
 
     # --- a record that is kept but not shown -----------------------------------------------------
 
-    def _explain_hidden(self, contents: _Contents) -> Loss:
+    def _explain_hidden(self) -> Loss:
         """Exchange what is shown in place of the record."""
-        name, visible = f"'{self.record.id}'", contents.list_shown(self.query)
+        name, visible = f"'{self.record.id}'", self._list_shown(self.arrivals)
         before = None
         if self.reference is not None:
             order, procedure = self.reference
-            before = self.rebuilds.build(self._arrange(order), procedure)
+            before = self.rebuilds.build(self._arrange(order), procedure, self.query)
         usual = before.list_shown(self.query) if before is not None else []
         by = [id for id in visible if id not in usual]
         if by and (exchanged := self._find_shown_instead(by, usual)):
@@ -668,7 +670,7 @@ class _Inquiry:
             exchanged = list(by)
             for _ in range(_LONGEST_CHAIN):
                 arrivals = self._exchange(self.arrivals, exchanged, number)
-                visible = self._build(arrivals).list_shown(self.query)
+                visible = self._list_shown(arrivals)
                 if self.record.id in visible:
                     return exchanged
                 listed_ids = {*usual, *exchanged}

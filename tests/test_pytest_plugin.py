@@ -41,7 +41,8 @@ def test_the_example_fails_and_names_the_two_records(example: pytest.Pytester) -
             "*Gained: 'note-2024-03-11' “home: has found a flat in Porto”",
             "*Cause: 'note-2024-03-11' (“home: has found a flat in Porto”), an older record, "
             "overwrote 'note-2024-03-12' (“home: keeps bees on the roof in Porto”): exchanging "
-            "'note-2024-03-11' brings 'note-2024-03-12' back; in the opposite order of the two it is there",
+            "'note-2024-03-11' brings 'note-2024-03-12' back; in the opposite order of the two "
+            "it is there",
             "*What to do: compare event times before a record overwrites another, or keep both",
             "*Tried on this order: Holding back 1 record is enough (hold:w=1(Notes))",
             "*Overlap with source order (J): 0.5, required 1 or more",

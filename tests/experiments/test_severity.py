@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from routeprism.experiments.repairs import compare_repairs, read_repairs
+from routeprism.experiments.severity import decide_verdicts
 
 import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import Audit
-from routeprism.experiments.repairs import compare_repairs, read_repairs
-from routeprism.experiments.severity import decide_verdicts
 from routeprism.policies import Policy, as_policy
 from routeprism.policies.remedies import parse_remedy
 from routeprism.pytest_plugin import assert_order_stable

@@ -18,7 +18,7 @@ import pytest
 
 import routeprism
 from routeprism import Block, Exposure, Record
-from routeprism.experiments.causes import Cause, describe_loss
+from routeprism.judge import Cause, describe_loss
 from routeprism.policies import Policy, as_policy
 from routeprism.policies.remedies import Hold
 from routeprism.records import Benchmark, Case, Pool, Question
@@ -223,6 +223,28 @@ class SoftDeletes(Keeps):
         return {r.text.partition(":")[0]: r for r in self.records}.values()
 
 
+class Fades(Keeps):
+    """Shows the two best matches; each later arrival halves the score of a record."""
+
+    def select(self, query: str) -> Iterable[Record]:
+        words, last = set(query.split()), len(self.records)
+        scores = {
+            at: len(words & set(record.text.split())) / 2 ** (last - at)
+            for at, record in enumerate(self.records)
+        }
+        return [self.records[at] for at in sorted(scores, key=lambda at: -scores[at])[:2]]
+
+
+class ReplacesIndex(Keeps):
+    """Every third record starts a new index."""
+
+    added = 0
+
+    def add(self, record: Record) -> None:
+        self.records = [*([] if self.added % 3 == 2 else self.records), record]
+        self.added += 1
+
+
 def list_losses(memory: Any, texts: Sequence[str] = TEXTS, *, by_question: bool = False) -> Any:
     """Test every record that some order of the pool loses."""
     policy: Policy = as_policy(memory)
@@ -249,6 +271,8 @@ FAULTS = [
     (Full, TEXTS, "full", 144),
     # n0 is kept if it is the first of the three.
     (FirstOfKey, TEXTS, "duplicate", 80),
+    # The third arrival starts anew, so that the last three are kept, as by the window.
+    (ReplacesIndex, TEXTS, "overwritten", 144),
     # It takes two of n0, n2 and n4 to remove the third: n2 or n4 is lost in 2/3 of the orders.
     (Outvotes, TEXTS, "joint", 80),
     (RefusesThird, TEXTS, "joint", 80),
@@ -323,6 +347,8 @@ def test_memories_that_choose_whom_to_push_out_are_full(memory: Any, numbers: An
         (Budget, {"budget": 144}),
         # Source order shows n3 and n4; each is not among the last two in 3/5 of the orders.
         (Recent, {"ranking": 144}),
+        # The same three records have the word of the question, and the last two are shown.
+        (Fades, {"tie": 80}),
         # It lists n4 in every order, but shows it only if it is the last of three.
         (SoftDeletes, {"overwritten": 80}),
     ],
@@ -338,7 +364,8 @@ def test_the_sentence_says_what_was_done() -> None:
     assert loss.order == (0, 1, 3, 4, 2)
     assert describe_loss(loss, dict(zip(make_case().pool.ids, TEXTS, strict=True))) == (
         "'n2' (“city: Maya moved on to Porto”), an older record, overwrote 'n4' (“city: Maya "
-        "settled near Faro”): exchanging 'n2' brings 'n4' back; in the opposite order of the two it is there"
+        "settled near Faro”): exchanging 'n2' brings 'n4' back; in the opposite order of the two "
+        "it is there"
     )
     assert loss == Loss(**json.loads(json.dumps(asdict(loss))))
 

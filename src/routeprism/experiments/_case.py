@@ -259,6 +259,7 @@ def _observe_losses(
         *list_cases(routes, plan.labels),
         *list_absences(case, routes, plan.labels),
     ]
+    whole = [lost for lost in whole if not lost.overlaps]  # anomalies explain those
     sides = [side for s in plan.schedules for side in (s, s.reference) if side is not None]
     procedures = {schedule.procedure.name: schedule.procedure for schedule in sides}
     losses = LossCounts.of(explain_cases(case, policies, whole, procedures))

@@ -65,7 +65,10 @@ def describe_causes(
         yield Statement(
             (
                 f"{cause.sentence}.",
-                f" User '{cause.user}', question {question}." if cause.record and question else "",
+                *(
+                    [f" User '{cause.user}', question {question}."]
+                    * bool(cause.record and question)
+                ),
                 f" To do: {cause.action}",
             ),
             "causes",

@@ -272,11 +272,8 @@ _HEADLINES: Mapping[str, tuple[str, str]] = {
     "answers worse": ("{} answers worse", "{} answer worse"),
     "evidence lost": ("{} loses evidence", "{} lose evidence"),
     PROMISE_FAILED: ("{} breaks a promise", "{} break a promise"),
+    INCONCLUSIVE: ("{} allows no conclusion", "{} allow no conclusion"),
     ALWAYS_WRONG: ("{} is wrong in every order", "{} are wrong in every order"),
-    INCONCLUSIVE: (
-        "{} allows no conclusion",
-        "{} allow no conclusion",
-    ),
     "evidence moves": ("{} shows different evidence", "{} show different evidence"),
     "different records": ("{} shows different records", "{} show different records"),
     "text only": ("{} shows the same records in a different text", "{} show different text"),

@@ -29,10 +29,10 @@ Depth = Literal[
 ]
 DEPTHS: tuple[Depth, ...] = get_args(Depth)
 """How deep a difference of order reaches, from the mildest to the most severe."""
-PROMISE_FAILED, ALWAYS_WRONG, INCONCLUSIVE = (
+PROMISE_FAILED, INCONCLUSIVE, ALWAYS_WRONG = (
     "promise failed",
-    "wrong in every order",
     "inconclusive",
+    "wrong in every order",
 )
 """Levels where the depth alone would mislead, the most severe first."""
 MISSING = "answers or routes are missing"
@@ -123,9 +123,9 @@ class Verdict:
             return self.depth
         if self.promises:
             return PROMISE_FAILED
-        if self.is_always_wrong:
-            return ALWAYS_WRONG
-        return INCONCLUSIVE if self.inconclusive else self.depth
+        if self.inconclusive:
+            return INCONCLUSIVE
+        return ALWAYS_WRONG if self.is_always_wrong else self.depth
 
     @property
     def is_harmful(self) -> bool:
@@ -487,9 +487,13 @@ _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")
 
 
 def _read_causes(results: Results, policy: str) -> Iterator[Cause]:
-    for finding in results.findings.get("causes", ()):
-        if finding.policy == policy:
-            yield from (Cause(**value) for value in finding.value)
+    """Read the causes of a memory, the most frequent first; cases that were not tested come last."""
+    findings = [f for f in results.findings.get("causes", ()) if f.policy == policy]
+    causes = [Cause(**value) for finding in findings for value in finding.value]
+    tested = {cause.is_baseline for cause in causes if cause.explained}
+    for cause in sorted(causes, key=lambda cause: -cause.explained):
+        if cause.explained or cause.is_baseline not in tested:  # else a sentence counts them
+            yield cause
 
 
 def _list_explored(rows: Rows) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ class Rebuilds:
     case: Case
     policy: Policy
     queries: tuple[str, ...] = ()
-    """The texts of the questions that every build is exposed to."""
+    """The texts of the questions that a build is exposed to if it is exposed to one of them."""
     placebos: Placebos = field(init=False)
     built: int = 0
     _contents: dict[tuple[tuple[Record, ...], Procedure], _Contents] = field(default_factory=dict)
@@ -139,12 +139,12 @@ class Rebuilds:
         return not callable(getattr(self.policy, "recall", None))
 
     def build(self, arrivals: Iterable[Record], procedure: Procedure, query: str = "") -> _Contents:
-        """Build a memory, and read what it retains and shows."""
+        """Build a memory, and read what it retains, and what it shows if a query is given."""
         key = (tuple(arrivals), procedure)
         stored = self._contents.get(key)
         if stored is None or (query and query not in stored.blocks):
-            queries = dict.fromkeys([*self.queries, *filter(None, [query])])
-            stored = self._contents[key] = self._read(*key, list(queries))
+            queries = list(dict.fromkeys([*self.queries, query])) if query else []
+            stored = self._contents[key] = self._read(*key, queries)
         return stored
 
     def _read(
@@ -261,7 +261,10 @@ class _Inquiry:
         return self.record.id in self._build(arrivals).retained
 
     def _shows(self, arrivals: Iterable[Record]) -> bool:
-        return self.record.id in self._build(arrivals).list_shown(self.query)
+        return self.record.id in self._list_shown(arrivals)
+
+    def _list_shown(self, arrivals: Iterable[Record]) -> list[str]:
+        return self.rebuilds.build(arrivals, self.procedure, self.query).list_shown(self.query)
 
     def _exchange(
         self, arrivals: Iterable[Record], ids: Iterable[str], number: int, *, short: bool = False
@@ -310,15 +313,14 @@ class _Inquiry:
 
     def explain(self) -> Loss:
         """Find the cause."""
-        contents = self._build(self.arrivals)
-        is_retained = self.record.id in contents.retained
-        if is_retained and (not self.query or self.record.id in contents.list_shown(self.query)):
+        is_retained = self._keeps(self.arrivals)
+        if is_retained and (not self.query or self._shows(self.arrivals)):
             return replace(self.loss, test="the memory loses nothing when it is built again")
         alone = self._test_alone(is_retained=is_retained)
         if alone is not None:
             return alone
         if is_retained:
-            return self._explain_hidden(contents)
+            return self._explain_hidden()
         moment = self._find_moment(self.arrivals)
         return self._explain_refusal() if moment is None else self._explain_removal(moment)
 
@@ -393,30 +395,41 @@ class _Inquiry:
         number = self._find_placebo(beginning, [by.id])
         two = tuple(r for r in beginning if r.id in (self.record.id, by.id))
         stays = self._keeps(two)
-        full = f"an unrelated record in place of '{by.id}' pushes {name} out as well"
-        if number is None and isinstance(self.rebuilds.policy, REPAIRS):
-            culprit = self._find_culprit(beginning)  # held back, and released by this arrival
-            if culprit:
-                back = f"exchanging {_join(culprit)} brings {name} back"
-                kind: CauseKind = "joint" if len(culprit) > 1 else self._name_kind(culprit[0])
-                return self._conclude(kind, culprit, back)
         if number is None:
-            if stays or not self._has_room():
-                return self._conclude("full", (by.id,), full, is_when_full=stays)
-            test = f"'{by.id}' removes {name} even if the memory is given no other record"
-            return self._conclude(self._name_kind(by.id), (by.id,), test)
+            return self._explain_any_arrival(beginning, stays=stays)
         if stays:
             displaced = [
                 not self._keeps(self._exchange(beginning, [by.id], number))
                 for number in range(PLACEBOS)
             ]
             if 2 * sum(displaced) > PLACEBOS:
-                return self._conclude("full", (by.id,), full, is_when_full=True)
+                return self._conclude_full(by.id, stays=stays)
             partner = self._find_partner(beginning, by)
             if partner is not None:
                 ids = [partner.id, by.id]
                 return self._conclude("joint", ids, f"{_join(ids)} alone remove {name}")
         return self._confirm_removal(by.id, number, stays=stays)
+
+    def _explain_any_arrival(self, beginning: tuple[Record, ...], *, stays: bool) -> Loss:
+        """Explain why unrelated records in place of the last arrival remove the record as well."""
+        name, by = f"'{self.record.id}'", beginning[-1].id
+        if isinstance(self.rebuilds.policy, REPAIRS):
+            culprit = self._find_culprit(beginning)  # held back, and released by this arrival
+            if culprit:
+                back = f"exchanging {_join(culprit)} brings {name} back"
+                kind: CauseKind = "joint" if len(culprit) > 1 else self._name_kind(culprit[0])
+                return self._conclude(kind, culprit, back)
+        if self._removes_all(beginning):
+            test = f"with '{by}', or a short record in its place, all records before it go"
+            return self._conclude("overwritten", (by,), test)
+        if stays or not self._has_room():
+            return self._conclude_full(by, stays=stays)
+        test = f"'{by}' removes {name} even if the memory is given no other record"
+        return self._conclude(self._name_kind(by), (by,), test)
+
+    def _conclude_full(self, by: str, *, stays: bool) -> Loss:
+        test = f"an unrelated record in place of '{by}' pushes '{self.record.id}' out as well"
+        return self._conclude("full", (by,), test, is_when_full=stays)
 
     def _confirm_removal(self, by: str, number: int, *, stays: bool) -> Loss:
         """Exchange the arrival in the whole order, and what displaces the record after it."""
@@ -439,6 +452,14 @@ class _Inquiry:
             test = f"exchanging '{by}' keeps {name} until later records arrive"
         kind: CauseKind = "overwritten" if stays else self._name_kind(by)
         return self._conclude(kind, chain, test, is_when_full=stays)
+
+    def _removes_all(self, beginning: tuple[Record, ...]) -> bool:
+        """Whether an arrival of any length removes all records, such as by replacing an index."""
+        before = self._build(beginning[:-1]).retained
+        if len(before) < 2 or before & self._build(beginning).retained:
+            return False
+        short = self._exchange(beginning, [beginning[-1].id], 0, short=True)
+        return not before & self._build(short).retained
 
     def _find_partner(self, beginning: tuple[Record, ...], by: Record) -> Record | None:
         """Find the one record with which an arrival displaces the record, if it needs one."""
@@ -609,20 +630,18 @@ class _Inquiry:
 
     # --- a record that is kept but not shown -----------------------------------------------------
 
-    def _explain_hidden(self, contents: _Contents) -> Loss:
+    def _explain_hidden(self) -> Loss:
         """Exchange what is shown in place of the record."""
-        name, visible = f"'{self.record.id}'", contents.list_shown(self.query)
+        name, visible = f"'{self.record.id}'", self._list_shown(self.arrivals)
         before = None
         if self.reference is not None:
             order, procedure = self.reference
-            before = self.rebuilds.build(self._arrange(order), procedure)
+            before = self.rebuilds.build(self._arrange(order), procedure, self.query)
         usual = before.list_shown(self.query) if before is not None else []
         by = [id for id in visible if id not in usual]
         if by and (exchanged := self._find_shown_instead(by, usual)):
             back = f"exchanging {_join(exchanged)} brings {name} back"
-            text = self.record.text
-            own = self.rebuilds.build(self.arrivals, self.procedure, text).list_shown(text)
-            if self.record.id not in own:  # it is listed, but cannot be retrieved any more
+            if self._is_deleted_by(by[0]):
                 return self._conclude(self._name_kind(by[0]), exchanged, back)
             if before is not None and before.retained.issuperset(by):
                 return self._conclude("tie", by, back)
@@ -634,6 +653,14 @@ class _Inquiry:
         test = f"unrelated records in place of {_join(by or visible)} are shown as well"
         return self._conclude("ranking", by, test if visible else "nothing is shown")
 
+    def _is_deleted_by(self, by: str) -> bool:
+        """Whether a record is listed, but not shown even to its own text beside another one."""
+        text, two = self.record.text, {self.record.id, by}
+        alone = tuple(record for record in self.arrivals if record.id in two)
+        return self.record.id not in self.rebuilds.build(alone, self.procedure, text).list_shown(
+            text
+        )
+
     def _find_shown_instead(self, by: Sequence[str], usual: Sequence[str]) -> list[str]:
         """Find the records that have to be exchanged so that the record is shown; none if all fail.
 
@@ -643,7 +670,7 @@ class _Inquiry:
             exchanged = list(by)
             for _ in range(_LONGEST_CHAIN):
                 arrivals = self._exchange(self.arrivals, exchanged, number)
-                visible = self._build(arrivals).list_shown(self.query)
+                visible = self._list_shown(arrivals)
                 if self.record.id in visible:
                     return exchanged
                 listed_ids = {*usual, *exchanged}

@@ -6,9 +6,10 @@ Its witness is the losing order with the fewest inversions.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from routeprism.orders import FORWARD, ONE_BY_ONE, Procedure
@@ -31,6 +32,8 @@ _CaseKey = tuple[str, str, str, str]
 
 MOST_TESTED = 3
 """How many cases of a pool are tested for each memory and arrival model or schedule."""
+_LONGEST_ORDER = 500
+"""Records of a pool up to which the losing order of each case is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,12 @@ class LostCase:
         """What it is counted under."""
         level = find_level(self.cause, has_record=bool(self.record))
         return self.pair.route.policy, self.schedule, level
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether writes overlapped on one of the two routes."""
+        names = (self.pair.forward.procedure, self.pair.route.procedure)
+        return any(name.partition(":")[0] == "overlap" for name in names)
 
     @property
     def is_absence(self) -> bool:
@@ -98,7 +107,12 @@ def list_cases(routes: Sequence[Route], labels: str, schedule: str = "") -> list
 
 
 def _count_inversions(order: Sequence[int]) -> int:
-    return sum(later < first for at, first in enumerate(order) for later in order[at + 1 :])
+    arrived: list[int] = []
+    number = 0
+    for position in order:
+        number += len(arrived) - bisect_right(arrived, position)
+        insort(arrived, position)
+    return number
 
 
 def _explain_display(pair: Pair) -> CauseKind | None:
@@ -138,7 +152,8 @@ def explain_cases(
         queries = dict.fromkeys(lost.pair.question.text for lost in own if lost.record)
         rebuilds = Rebuilds(case, policy, tuple(queries)) if queries else None
         for lost in own:
-            yield _explain_case(lost, rebuilds, procedures)
+            loss = _explain_case(lost, rebuilds, procedures)
+            yield loss if len(loss.order) <= _LONGEST_ORDER else replace(loss, order=())
 
 
 def _explain_case(

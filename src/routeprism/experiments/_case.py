@@ -105,6 +105,8 @@ class Plan:
     """Models that can report which records contain no word for them."""
     updates: str = ""
     """The label source that outdated evidence is read from; empty for none."""
+    explains_losses: bool = True
+    """Whether causes of losses are tested."""
     extensions: tuple[Extension, ...] = field(default_factory=list_own_coordinates)
     """Coordinates that the caller extends RoutePrism with, which worker processes need as well."""
 
@@ -127,7 +129,7 @@ class Plan:
     @property
     def explains(self) -> bool:
         """Whether losses are explained: published benchmarks declare no arrival models."""
-        return bool(self.arrivals or self.benchmark.arrivals)
+        return self.explains_losses and bool(self.arrivals or self.benchmark.arrivals)
 
     @property
     def coordinates(self) -> tuple[tuple[str, str, Quantity[Pair]], ...]:

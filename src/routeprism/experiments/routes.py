@@ -12,6 +12,7 @@ from pathlib import Path
 from routeprism.answers import Cost
 from routeprism.errors import RoutePrismError
 from routeprism.exhibits import Results
+from routeprism.experiments._advice import try_repairs
 from routeprism.experiments._audit import (
     Preparation,
     Traces,
@@ -36,7 +37,7 @@ from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.builds import find_noisy_policies
 from routeprism.experiments.verdicts import observe_memories, state_memory
-from routeprism.judge import judge
+from routeprism.judge import ADVICE, judge
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
 from routeprism.runs import (
     CONTRASTS,
@@ -274,6 +275,11 @@ def _finish(
     findings = [finding for each in conclusions for finding in each.list_findings()]
     findings += chain.from_iterable(result.findings for result in performed)
     verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
+    if plan.explains and audit.execution.merged is None and audit.execution.shard is None:
+        advice = list(try_repairs(outcome, verdicts))
+        findings += advice
+        conclusions.append(Conclusion(findings={ADVICE: advice}))
+        verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
     stops = _list_stops(audit, traces, performed)
     return finish_run(
         run,

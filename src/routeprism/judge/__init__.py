@@ -47,6 +47,7 @@ from routeprism.judge._sentences import (
     tabulate_verdicts,
 )
 from routeprism.judge._verdict import (
+    ADVICE,
     ALWAYS_WRONG,
     DEPTHS,
     GAINED,
@@ -71,6 +72,7 @@ from routeprism.judge._verdict import (
 )
 
 __all__ = [
+    "ADVICE",
     "ALWAYS_WRONG",
     "CAUSES",
     "DEPTHS",

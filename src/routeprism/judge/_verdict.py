@@ -39,6 +39,8 @@ MISSING = "answers or routes are missing"
 """The doubt that an incomplete run raises, which `check --allow-missing` accepts."""
 FEWEST_QUESTIONS = 5
 """With fewer questions, finding no difference shows nothing."""
+ADVICE = "advice"
+"""The name of the finding with the repair that an audit tried by itself."""
 OBSERVED = "observed"
 """The name of the finding with what a run counted about each memory beside its rows."""
 
@@ -299,18 +301,23 @@ def judge(results: Results) -> list[Verdict]:
     verdicts = []
     for policy in subjects:
         verdict = _judge_memory(policy, results)
-        advice = choose_repair(verdict, results)
-        if advice is not None:
-            data = str(read_observed(results, policy).get("data", ""))
-            repair = advice.repair
-            verdict = replace(
-                verdict,
-                repair="" if repair is None else repair.policy,
-                command="" if repair is None else write_command(repair, data),
-                advice=str(advice).removeprefix(f"{policy}: "),
-            )
-        verdicts.append(verdict)
+        data = str(read_observed(results, policy).get("data", ""))
+        repair, text = _read_advice(results, policy)
+        if (advice := choose_repair(verdict, results)) is not None:
+            repair, text = "" if advice.repair is None else advice.repair.policy, advice.text
+        command = write_command(repair, data) if repair else verdict.command
+        if advice is not None and not repair:
+            command = ""  # repairs were measured, and none of them helps
+        verdicts.append(replace(verdict, repair=repair, advice=text, command=command))
     return verdicts
+
+
+def _read_advice(results: Results, policy: str) -> tuple[str, str]:
+    """Read the repair that an audit tried by itself, and what it achieves; empty if none."""
+    for finding in results.findings.get(ADVICE, ()):
+        if finding.policy == policy:
+            return str(finding.value["repair"]), str(finding.value["text"])
+    return "", ""
 
 
 _JUDGED = ("V_changed", "count.failed_pairs", "count.not_applicable", "anomaly")
@@ -487,7 +494,7 @@ _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")
 
 
 def _read_causes(results: Results, policy: str) -> Iterator[Cause]:
-    """Read the causes of a memory, the most frequent first; cases that were not tested come last."""
+    """Read the causes of a memory, the most frequent first, untested cases last."""
     findings = [f for f in results.findings.get("causes", ()) if f.policy == policy]
     causes = [Cause(**value) for finding in findings for value in finding.value]
     tested = {cause.is_baseline for cause in causes if cause.explained}
@@ -528,5 +535,5 @@ def read_verdicts(stored: StoredRun) -> list[Verdict]:
     return judge(Results(rows, findings, incomplete=incomplete))
 
 
-_JUDGED_FINDINGS = ("remedies", "mechanism", "overlap", "leaks", "causes", OBSERVED)
+_JUDGED_FINDINGS = ("remedies", "mechanism", "overlap", "leaks", "causes", OBSERVED, ADVICE)
 """The experiments under which findings are stored that the judgement reads."""

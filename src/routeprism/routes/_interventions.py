@@ -41,6 +41,7 @@ CauseKind = Literal[
     "merged",
     "duplicate",
     "late",
+    "procedure",
     "joint",
     "tie",
     "budget",
@@ -316,6 +317,11 @@ class _Inquiry:
         is_retained = self._keeps(self.arrivals)
         if is_retained and (not self.query or self._shows(self.arrivals)):
             return replace(self.loss, test="the memory loses nothing when it is built again")
+        if not is_retained and self.procedure.kind not in (ONE_BY_ONE.kind, "twice"):
+            usual = self.rebuilds.build(self.arrivals, ONE_BY_ONE)
+            if self.record.id in usual.retained:
+                test = f"added one by one in the same order, '{self.record.id}' is kept"
+                return self._conclude("procedure", test=test)
         alone = self._test_alone(is_retained=is_retained)
         if alone is not None:
             return alone
@@ -327,18 +333,13 @@ class _Inquiry:
     def _test_alone(self, *, is_retained: bool) -> Loss | None:
         """Build the memory from this record alone; None if it keeps and shows it."""
         name, single = f"'{self.record.id}'", (self.record,)
-        by_procedure = "" if self.procedure.kind == ONE_BY_ONE.kind else f" ({self.procedure.name})"
         if not is_retained:
             contents = _try(lambda: self._build(single))
             if contents is None or self.record.id not in contents.retained:
                 reply = self._read_refusal()
                 if contents is None and not reply:
                     raise RoutePrismError(f"the memory cannot be read with {name} alone")
-                test = f"given {name} alone{by_procedure}, the memory does not keep it"
-                if by_procedure:
-                    usual = _try(lambda: self.rebuilds.build(single, ONE_BY_ONE))
-                    if usual is not None and self.record.id in usual.retained:
-                        return self._conclude("never kept", test=f"{test}; one by one, it does")
+                test = f"given {name} alone, the memory does not keep it"
                 return self._conclude("refused" if reply else "never kept", test=test, reply=reply)
         elif self.reference is None and not self._shows(single):
             test = f"given {name} alone, the memory does not show it to the question"

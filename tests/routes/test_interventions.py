@@ -412,6 +412,21 @@ def test_a_losing_order_keeps_its_procedure() -> None:
     assert cause.example.is_order is True
 
 
+class ForgetsAtRestart(Keeps):
+    """Reopens with the last two records."""
+
+    def reopen(self) -> ForgetsAtRestart:
+        reopened = ForgetsAtRestart()
+        reopened.records = self.records[-2:]
+        return reopened
+
+
+def test_a_procedure_that_loses_a_record_is_named_as_the_cause() -> None:
+    (cause,) = audit_causes(ForgetsAtRestart, "n0", schedules=["restart:every=2"])
+    assert (cause.cause, cause.explained, cause.cases) == ("procedure", 3, 3)
+    assert cause.example.test == "added one by one in the same order, 'u0n0' is kept"
+
+
 class Forgets(Keeps):
     """Keeps no record about boats."""
 

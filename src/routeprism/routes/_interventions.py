@@ -37,10 +37,12 @@ CauseKind = Literal[
     "refused",
     "not retrievable",
     "full",
+    "replaced",
     "overwritten",
     "merged",
     "duplicate",
     "late",
+    "procedure",
     "joint",
     "tie",
     "budget",
@@ -286,7 +288,7 @@ class _Inquiry:
         if not by:
             return loss
         loss = replace(loss, relation=self._compare(by[0]))
-        if cause in ("full", "joint"):
+        if cause in ("full", "replaced", "joint"):
             return loss
         # Of several that displace it one after the other, the last one may be the one to exchange.
         partners = dict.fromkeys((by[0], by[-1]) if len(by) <= _LONGEST_CHAIN else (by[0],))
@@ -316,6 +318,13 @@ class _Inquiry:
         is_retained = self._keeps(self.arrivals)
         if is_retained and (not self.query or self._shows(self.arrivals)):
             return replace(self.loss, test="the memory loses nothing when it is built again")
+        if not is_retained and self.procedure.kind not in (ONE_BY_ONE.kind, "twice"):
+            usual = self.rebuilds.build(self.arrivals, ONE_BY_ONE)
+            if self.record.id in usual.retained:
+                test = f"added one by one in the same order, '{self.record.id}' is kept"
+                return self._conclude("procedure", test=test)
+        if is_retained and self._shows_unnamed_text():
+            return replace(self.loss, test="the text that is shown names no records")
         alone = self._test_alone(is_retained=is_retained)
         if alone is not None:
             return alone
@@ -324,21 +333,21 @@ class _Inquiry:
         moment = self._find_moment(self.arrivals)
         return self._explain_refusal() if moment is None else self._explain_removal(moment)
 
+    def _shows_unnamed_text(self) -> bool:
+        """Whether the question is shown text without sources, in which the record may be."""
+        blocks = self.rebuilds.build(self.arrivals, self.procedure, self.query).blocks[self.query]
+        return any(block.text.strip() and not block.sources for block in blocks or ())
+
     def _test_alone(self, *, is_retained: bool) -> Loss | None:
         """Build the memory from this record alone; None if it keeps and shows it."""
         name, single = f"'{self.record.id}'", (self.record,)
-        by_procedure = "" if self.procedure.kind == ONE_BY_ONE.kind else f" ({self.procedure.name})"
         if not is_retained:
             contents = _try(lambda: self._build(single))
             if contents is None or self.record.id not in contents.retained:
                 reply = self._read_refusal()
                 if contents is None and not reply:
                     raise RoutePrismError(f"the memory cannot be read with {name} alone")
-                test = f"given {name} alone{by_procedure}, the memory does not keep it"
-                if by_procedure:
-                    usual = _try(lambda: self.rebuilds.build(single, ONE_BY_ONE))
-                    if usual is not None and self.record.id in usual.retained:
-                        return self._conclude("never kept", test=f"{test}; one by one, it does")
+                test = f"given {name} alone, the memory does not keep it"
                 return self._conclude("refused" if reply else "never kept", test=test, reply=reply)
         elif self.reference is None and not self._shows(single):
             test = f"given {name} alone, the memory does not show it to the question"
@@ -419,9 +428,12 @@ class _Inquiry:
                 back = f"exchanging {_join(culprit)} brings {name} back"
                 kind: CauseKind = "joint" if len(culprit) > 1 else self._name_kind(culprit[0])
                 return self._conclude(kind, culprit, back)
-        if self._removes_all(beginning):
-            test = f"with '{by}', or a short record in its place, all records before it go"
-            return self._conclude("overwritten", (by,), test)
+        if self._replaces_content(beginning):
+            removed, before = self._count_removed(beginning)
+            test = (
+                f"{removed} of {before} records go at once, and so they do with a short record in "
+            )
+            return self._conclude("replaced", (by,), f"{test}place of '{by}'")
         if stays or not self._has_room():
             return self._conclude_full(by, stays=stays)
         test = f"'{by}' removes {name} even if the memory is given no other record"
@@ -453,13 +465,16 @@ class _Inquiry:
         kind: CauseKind = "overwritten" if stays else self._name_kind(by)
         return self._conclude(kind, chain, test, is_when_full=stays)
 
-    def _removes_all(self, beginning: tuple[Record, ...]) -> bool:
-        """Whether an arrival of any length removes all records, such as by replacing an index."""
+    def _count_removed(self, beginning: tuple[Record, ...]) -> tuple[int, int]:
+        """Count the records that the last arrival removes, and how many there were before it."""
         before = self._build(beginning[:-1]).retained
-        if len(before) < 2 or before & self._build(beginning).retained:
-            return False
+        return len(before - self._build(beginning).retained), len(before)
+
+    def _replaces_content(self, beginning: tuple[Record, ...]) -> bool:
+        """Whether an arrival of any length removes most records, such as by replacing an index."""
         short = self._exchange(beginning, [beginning[-1].id], 0, short=True)
-        return not before & self._build(short).retained
+        counts = [self._count_removed(arrivals) for arrivals in (beginning, short)]
+        return all(removed > 1 and 2 * removed >= before for removed, before in counts)
 
     def _find_partner(self, beginning: tuple[Record, ...], by: Record) -> Record | None:
         """Find the one record with which an arrival displaces the record, if it needs one."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from routeprism.exhibits import Results, Table, format_count, make_table, name_chart
+from routeprism.judge._causes import NEVER_RIGHT
 from routeprism.judge._verdict import LOST, Group, Verdict
 from routeprism.orders import FORWARD, describe_arrival, overlaps_writes
 from routeprism.printing import join_names, pluralise
@@ -33,6 +34,8 @@ class Repair:
     """The action that applies the repair, as the subject of a sentence."""
     calls: float | None = None
     """Model calls of a memory that counts none itself: 0 if it asks no model, None if unknown."""
+    only_reorders: bool = False
+    """Whether it changes when records are added, and nothing else."""
 
     @property
     def label(self) -> str:
@@ -111,6 +114,11 @@ class Advice:
         return self.repair.action if self.repair is not None else ""
 
     @property
+    def spec(self) -> str:
+        """The repaired memory as a spec; empty if there is no repair."""
+        return self.repair.policy if self.repair is not None else ""
+
+    @property
     def text(self) -> str:
         """What the repair achieves, and which cheaper ones leave what."""
         cheaper = f". Cheaper: {'; '.join(self.partial)}" if self.partial else ""
@@ -128,6 +136,7 @@ def read_repairs(results: Results) -> list[Repair]:
             finding.policy,
             finding.value["action"],
             finding.value.get("model_calls"),
+            bool(finding.value.get("only_reorders")),
         )
         for finding in results.findings.get("repair", ())
     ]
@@ -220,10 +229,15 @@ def choose_repair(verdict: Verdict, results: Results) -> Advice | None:
         if verdict.inconclusive:
             reason = f"nothing can be concluded: {verdict.inconclusive}"
         return Advice(verdict.policy, None, start + reason)
+    # Another order cannot help a record that the memory does not keep or show even alone.
+    causes = {cause.cause for cause in verdict.causes if cause.explained}
+    is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
     better = [
         outcome
         for outcome in repaired
-        if outcome.is_never_worse(unrepaired) and outcome.rank[:3] < unrepaired.rank[:3]
+        if outcome.is_never_worse(unrepaired)
+        and outcome.rank[:3] < unrepaired.rank[:3]
+        and not (is_never_kept and outcome.repair.only_reorders)
     ]
     if not better:
         reason = "no standard repair is better in total: change the memory itself"

@@ -288,8 +288,6 @@ def scale_depth(*, records: float = 0.0, texts: float = 0.0, states: float = 0.0
 
 def judge(results: Results) -> list[Verdict]:
     """Judge every memory of a run, but not its repairs and arms unless the run is about these."""
-    from routeprism.judge._repairs import choose_repair, write_command
-
     rows = results.rows
     routes = rows.where(experiment=("routes", "overlap"), arm="")
     policies = [policy for policy in routes.where(quantity=_JUDGED).values("policy") if policy]
@@ -298,18 +296,21 @@ def judge(results: Results) -> list[Verdict]:
     subjects = [policy for policy in policies if policy not in aside] or policies
     if not subjects:
         return [_judge_orders(policy, rows, results) for policy in _list_explored(rows)]
-    verdicts = []
-    for policy in subjects:
-        verdict = _judge_memory(policy, results)
-        data = str(read_observed(results, policy).get("data", ""))
-        repair, text = _read_advice(results, policy)
-        if (advice := choose_repair(verdict, results)) is not None:
-            repair, text = "" if advice.repair is None else advice.repair.policy, advice.text
-        command = write_command(repair, data) if repair else verdict.command
-        if advice is not None and not repair:
-            command = ""  # repairs were measured, and none of them helps
-        verdicts.append(replace(verdict, repair=repair, advice=text, command=command))
-    return verdicts
+    return [_add_repair(_judge_memory(policy, results), results) for policy in subjects]
+
+
+def _add_repair(verdict: Verdict, results: Results) -> Verdict:
+    """Add the repair that was measured, or tried, and the command that audits it."""
+    from routeprism.judge._repairs import choose_repair, write_command
+
+    data = str(read_observed(results, verdict.policy).get("data", ""))
+    repair, text = _read_advice(results, verdict.policy)
+    command = verdict.command
+    if (advice := choose_repair(verdict, results)) is not None:
+        # Repairs were measured: if none of them helps, there is no command.
+        repair, text, command = advice.spec, advice.text, ""
+    command = write_command(repair, data) if repair else command
+    return replace(verdict, repair=repair, advice=text, command=command)
 
 
 def _read_advice(results: Results, policy: str) -> tuple[str, str]:
@@ -498,7 +499,8 @@ def _read_causes(results: Results, policy: str) -> Iterator[Cause]:
     findings = [f for f in results.findings.get("causes", ()) if f.policy == policy]
     causes = [Cause(**value) for finding in findings for value in finding.value]
     tested = {cause.is_baseline for cause in causes if cause.explained}
-    for cause in sorted(causes, key=lambda cause: -cause.explained):
+    # What takes a record away comes before what merely looks different.
+    for cause in sorted(causes, key=lambda cause: (not cause.record, -cause.explained)):
         if cause.explained or cause.is_baseline not in tested:  # else a sentence counts them
             yield cause
 

@@ -171,6 +171,8 @@ _CLAUSES: Mapping[CauseKind, str] = {
     "ranking": "the memory keeps {record}, but ranks {by} higher",
 }
 _MOST_NAMED = 2
+_MOST_STATED = 2
+"""Causes of a memory that have a sentence, in source order and under all orders of arrival."""
 _REPLY = 80
 """Characters of a reply in a sentence."""
 
@@ -185,9 +187,13 @@ def describe_causes(
 ) -> Iterator[Statement]:
     """State the causes of each memory, with one record as an example."""
     tested = {(cause.policy, _is_baseline(cause)) for cause in causes if cause.explained}
+    stated: Counter[tuple[str, bool]] = Counter()
     for cause in causes:
         if cause.cause == "untested" and (cause.policy, _is_baseline(cause)) in tested:
             continue  # the sentences before count these cases as well
+        stated[cause.policy, _is_baseline(cause)] += 1
+        if stated[cause.policy, _is_baseline(cause)] > _MOST_STATED:
+            continue
         example = cause.example
         likely = "" if cause.explained else "Likely cause "
         begin = likely + _describe_schedules(cause.schedules)

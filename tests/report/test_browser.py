@@ -104,7 +104,7 @@ def test_the_first_screen_has_the_verdict_and_what_to_do(sample: Path, opened: O
         ) == ["evidence lost", "evidence lost", "internal only"]
         actions = page.locator("#actions .action")
         assert actions.locator("h3 bdi").all_inner_texts() == ["focal", "recent:k=3", "raw"]
-        assert "Under ordinary disorder" in actions.first.inner_text()
+        assert "overwrote" in actions.first.inner_text()
         steps = actions.first.locator(".step code").all_inner_texts()
         assert steps == [
             "routeprism orders sample --policy focal --arrival jitter:w=2 --shrink support",

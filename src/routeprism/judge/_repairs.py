@@ -8,7 +8,7 @@ recommended: it would make a wrong answer stable.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from routeprism.exhibits import Results, Table, format_count, make_table, name_chart
@@ -229,16 +229,7 @@ def choose_repair(verdict: Verdict, results: Results) -> Advice | None:
         if verdict.inconclusive:
             reason = f"nothing can be concluded: {verdict.inconclusive}"
         return Advice(verdict.policy, None, start + reason)
-    # Another order cannot help a record that the memory does not keep or show even alone.
-    causes = {cause.cause for cause in verdict.causes if cause.explained}
-    is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
-    better = [
-        outcome
-        for outcome in repaired
-        if outcome.is_never_worse(unrepaired)
-        and outcome.rank[:3] < unrepaired.rank[:3]
-        and not (is_never_kept and outcome.repair.only_reorders)
-    ]
+    better = _list_better(verdict, unrepaired, repaired)
     if not better:
         reason = "no standard repair is better in total: change the memory itself"
         return Advice(verdict.policy, None, start + reason)
@@ -250,6 +241,22 @@ def choose_repair(verdict: Verdict, results: Results) -> Advice | None:
 
 
 _MOST_PARTIAL = 2
+
+
+def _list_better(
+    verdict: Verdict, unrepaired: RepairOutcome, outcomes: Sequence[RepairOutcome]
+) -> list[RepairOutcome]:
+    """List the repairs that are better in total, worse in no order, and fit the tested causes."""
+    causes = {cause.cause for cause in verdict.causes if cause.explained}
+    # Another order cannot help a record that the memory does not keep or show even alone.
+    is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
+    return [
+        outcome
+        for outcome in outcomes
+        if outcome.is_never_worse(unrepaired)
+        and outcome.rank[:3] < unrepaired.rank[:3]
+        and not (is_never_kept and outcome.repair.only_reorders)
+    ]
 
 
 def list_outcomes(memory: str, results: Results) -> list[RepairOutcome]:

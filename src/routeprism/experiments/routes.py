@@ -307,8 +307,7 @@ def _judge(
     """Judge every memory, and again once repairs of those that need one were tried."""
     incomplete = outcome.is_incomplete
     verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
-    is_whole = audit.execution.merged is None and audit.execution.shard is None
-    if not (outcome.plan.explains and is_whole):
+    if audit.execution.shard is not None or not outcome.plan.explains:
         return [], verdicts
     advice = list(try_repairs(outcome, verdicts))
     return advice, judge(Results.of(outcome.rows, [*findings, *advice], incomplete=incomplete))

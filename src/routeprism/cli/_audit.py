@@ -175,7 +175,8 @@ def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
     console = SafeConsole()
     width, is_verbose = console.width, getattr(settings, "verbose", False)
     verdicts = audit.verdicts
-    tables = [*tabulate_memories(verdicts), *tabulate_repairs(audit.results)]
+    repairs = tabulate_repairs(audit.results)
+    tables = [*tabulate_memories(verdicts), *repairs]
     warnings = [s for s in audit.statements if not s.policy and s.severity in _ALARMS]
     first = fold_texts([describe_run(audit)], width, 2)
     first += fold_texts(map(str, warnings), width, _MOST_WARNINGS)
@@ -193,7 +194,7 @@ def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
         console.print(render_table(table))
         print_lines(console, caption, "dim")
     for verdict in verdicts:
-        most = None if is_verbose else max(_MOST_LINES_EACH, room)
+        most = None if is_verbose or repairs else max(_MOST_LINES_EACH, room)
         _print_memory(console, verdict, audit.directory, most)
     if is_published:
         for table in tabulate_layers(audit.results):

@@ -72,7 +72,8 @@ def fold_texts(texts: Iterable[str], width: int, most: int | None = None) -> lis
         folded = wrap(printable(text), max(40, width), break_on_hyphens=False)
         room = len(folded) if most is None else min(most - len(lines), _LONGEST_TEXT)
         if len(folded) > room > 0:
-            folded[room - 1] = f"{folded[room - 1][: max(40, width) - 2]} …"
+            words = folded[room - 1]
+            folded[room - 1] = f"{words if len(words) < width - 1 else words.rpartition(' ')[0]} …"
         lines += folded[: max(0, room)]
     return lines
 

@@ -86,7 +86,7 @@ def name_flags(note: str, settings: Any) -> str:
 
 
 def shorten_notes(notes: Sequence[str], most: int = 8, width: int | None = None) -> Sequence[str]:
-    """Return the first notes and the number of the others; each on one line if a `width` is given."""
+    """Return the first notes and how many more there are; with a `width`, each on one line."""
     if width is not None:
         notes = [line for note in notes for line in fold_texts([note], width, 1)]
     if len(notes) <= most:

@@ -56,7 +56,7 @@ _PROMISES: Mapping[str, str] = {
 def state_verdict(verdict: Verdict) -> Statement:
     """State the verdict in one sentence, with its counts."""
     parts = (f"{verdict.level}. ", *describe_verdict(verdict))
-    place = ("verdict", verdict.policy, "", verdict.severity, verdict.command)
+    place = ("verdict", verdict.policy, "", verdict.severity, choose_command(verdict))
     return Statement(parts, *place, flags=verdict.flags)
 
 
@@ -117,10 +117,14 @@ def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         if promise.promise == "leaked":
             yield (f"{pluralise(promise.failed, 'route')} leaked records between users",)
             continue
-        trials = f" of {promise.of}" if promise.of is not None else ""
+        total = f" of {promise.of}" if promise.of is not None else ""
         yield (
-            f"{promise.failed}{trials} trials with overlapping writes {_PROMISES[promise.promise]}",
+            f"{promise.failed}{total} trials with overlapping writes {_PROMISES[promise.promise]}",
         )
+    trials = [group["anomaly"] for group in verdict.rows.values() if "anomaly" in group]
+    if trials and not verdict.promises:
+        number = sum(row.queries or 0 for row in trials)
+        yield (f"Each of {number} trials with overlapping writes ends like some serial order",)
     yield from _list_baseline(verdict)
     if verdict.inconclusive:
         yield (f"Nothing can be concluded about order: {verdict.inconclusive}",)
@@ -196,14 +200,14 @@ def _count_evidence(group: Group, reference: str) -> tuple[Part, ...]:
 
 def describe_no_difference(verdict: Verdict) -> str:
     """State an all-clear with what it does not exclude."""
-    row = next(
-        (g[name] for name in (LOST, "V_changed") for g in verdict.rows.values() if name in g), None
-    )
+    groups = [verdict.rows[schedule] for schedule in verdict.depths]
+    row = next((g[name] for name in (LOST, "V_changed") for g in groups if name in g), None)
     if row is None:
         return "Every order keeps the same records"
     effect = "lose evidence" if row.quantity == LOST else "are shown different records"
     units = row.units or 0
-    text = f"No difference: 0 of {row.queries} questions {effect} in any order that was built"
+    manner = " without overlapping writes" if len(groups) < len(verdict.rows) else ""
+    text = f"No difference: 0 of {row.queries} questions {effect} in any order{manner}"
     if units < 2:
         return f"{text} (one {row.unit}, so nothing is known about others)"
     most = math.ceil(1000 * limit_unseen(units)) / 10
@@ -502,4 +506,4 @@ def _name_effect(verdict: Verdict, schedule: str) -> str:
     if schedule in verdict.depths:
         return verdict.depths[schedule]
     fails = any(promise.schedule == schedule for promise in verdict.promises)
-    return PROMISE_FAILED if fails else "no promise failed"
+    return PROMISE_FAILED if fails else "promises kept"

@@ -385,12 +385,18 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
     traces = routes.where(model="").group("schedule")
     evidence = rows.where(experiment="retention", arm="").group("schedule")
     updates = rows.where(experiment="updates", arm="", model="").group("schedule")
+    trials = rows.where(experiment="overlap", arm="").group("schedule")
     answers: dict[str, list[Group]] = {}
     for (schedule, model), group in routes.group("schedule", "model").items():
         if model:
             answers.setdefault(schedule, []).append(group)
     groups = {
-        place[0]: {**group, **evidence.get(place, {}), **updates.get(place, {})}
+        place[0]: {
+            **group,
+            **evidence.get(place, {}),
+            **updates.get(place, {}),
+            **trials.get(place, {}),
+        }
         for place, group in traces.items()
         if place[0] and "J" in group
     }

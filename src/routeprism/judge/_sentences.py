@@ -121,15 +121,15 @@ def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         yield (
             f"{promise.failed}{total} trials with overlapping writes {_PROMISES[promise.promise]}",
         )
-    trials = [group["anomaly"] for group in verdict.rows.values() if "anomaly" in group]
-    if trials and not verdict.promises:
-        number = sum(row.queries or 0 for row in trials)
-        yield (f"Each of {number} trials with overlapping writes ends like some serial order",)
     yield from _list_baseline(verdict)
     if verdict.inconclusive:
         yield (f"Nothing can be concluded about order: {verdict.inconclusive}",)
         if not verdict.is_harmful:
             return
+    trials = [group["anomaly"] for group in verdict.rows.values() if "anomaly" in group]
+    if trials and not verdict.promises:
+        number = sum(row.queries or 0 for row in trials)
+        yield (f"Each of {number} trials with overlapping writes ends like some serial order",)
     if verdict.depths:
         yield _describe_depth(verdict)
 
@@ -362,11 +362,15 @@ def summarise_verdicts(verdicts: Sequence[Verdict]) -> str:
         for verdict in worst_verdicts
         for schedule in list_arrivals(s for s, depth in verdict.depths.items() if depth == worst)
     }
+    first = worst_verdicts[0]
     if worst in ("stable", "internal only"):
-        return f"{start}{text}. {describe_no_difference(worst_verdicts[0])}."
+        subject = f"{text}. " if len(verdicts) > 1 else ""
+        return f"{start}{subject}{describe_no_difference(first)}."
     where = f" under {join_names(list(schedules.values()))}" if schedules else ""
-    reasons = {verdict.inconclusive for verdict in worst_verdicts if worst == INCONCLUSIVE}
-    why = f": {reasons.pop()}" if len(reasons) == 1 else ""
+    reason = "" if schedules else "".join(map(str, next(_list_phrases(first), ())))
+    if worst == INCONCLUSIVE:
+        reason = first.inconclusive
+    why = f": {reason}" if reason and len(worst_verdicts) == 1 else ""
     return f"{start}{text}{where}{why}."
 
 

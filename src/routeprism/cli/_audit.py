@@ -60,12 +60,13 @@ def show_demo(settings: Any) -> None:
 
 def _show_updates(audit: Audit) -> None:
     """Print which value of a changed fact each memory ends with."""
+    console = SafeConsole()
     print_line(f"{audit.benchmark}: which value of a changed fact does a memory end with?")
     policies: set[str] = set()
     for statement in audit.statements:
         if statement.kind == "updates" and statement.policy not in policies:
             policies.add(statement.policy)
-            print_line(str(statement))
+            console.say_whole(*fold_texts([str(statement)], console.width))
     if audit.directory is not None:
         print_line(f"Report: {audit.directory / REPORT}")
     print_line("")
@@ -187,22 +188,22 @@ def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
     room -= sum(
         len(table.rows) + len(caption) + 2 for table, caption in zip(tables, captions, strict=True)
     )
-    if len(verdicts) != 1:
-        room = _MOST_LINES_EACH
-    print_lines(console, first)
+    console.say_whole(*first)
     for table, caption in zip(tables, captions, strict=True):
         console.print(render_table(table))
-        print_lines(console, caption, "dim")
+        console.say_whole(*caption, style="dim")
+    is_brief = len(verdicts) > 1 and not is_verbose
     for verdict in verdicts:
-        most = None if is_verbose or repairs else max(_MOST_LINES_EACH, room)
-        _print_memory(console, verdict, audit.directory, most)
+        most = None if is_verbose or repairs else max(_FEWEST_LINES, 0 if is_brief else room)
+        phrases = ["".join(map(str, p)) for p in explain_verdict(verdict, is_brief=is_brief)]
+        _print_memory(console, verdict, audit.directory, fold_texts(phrases, width - 2, most))
     if is_published:
         for table in tabulate_layers(audit.results):
             _print_table(console, table)
         console.print(audit.limits, style="dim", highlight=False)
     if is_verbose:
         _print_details(console, audit, {table.name for table in tables})
-    print_lines(console, fold_texts(notes, width) if is_verbose else last)
+    console.say_whole(*(fold_texts(notes, width) if is_verbose else last))
     if audit.directory is not None:
         console.say_whole(f"Report: {audit.directory / REPORT} (--verbose prints everything)")
 
@@ -211,26 +212,20 @@ _ALARMS = ("warning", "problem")
 _MOST_WARNINGS = 3
 _MOST_LINES, _FRAME = 25, 4
 """How many lines the audit of one memory takes, and how many of them are level, command, report."""
-_MOST_LINES_EACH = 6
-"""How many lines explain each of several memories."""
+_FEWEST_LINES = 6
+"""How many lines explain a memory, if it needs so many."""
 _FEWEST_NOTES = 3
 
 
 def _print_memory(
-    console: SafeConsole, verdict: Verdict, run: Path | None, most: int | None
+    console: SafeConsole, verdict: Verdict, run: Path | None, lines: Iterable[str]
 ) -> None:
-    """Print the verdict on a memory: what is wrong, why, and what to do about it."""
+    """Print the level of a memory, the lines that explain it, and what to do next."""
     mark = "".join(f" [{flag}]" for flag in verdict.flags)
     console.say_whole(f"{verdict.policy}: {verdict.level}{mark}", style="bold")
-    phrases = ["".join(map(str, phrase)) for phrase in explain_verdict(verdict)]
-    print_lines(console, [f"  {line}" for line in fold_texts(phrases, console.width - 2, most)])
+    console.say_whole(*(f"  {line}" for line in lines))
     if command := choose_command(verdict, "" if run is None else str(run)):
         console.say_whole(f"  Next: {command}")
-
-
-def print_lines(console: SafeConsole, lines: Iterable[str], style: str = "") -> None:
-    """Print lines that are folded already."""
-    console.say_whole(*lines, style=style)
 
 
 def show_merge(settings: Any) -> None:

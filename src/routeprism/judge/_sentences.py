@@ -64,8 +64,11 @@ EXPLAINED = ("verdict", "source order", "accuracy", "causes")
 """Kinds of statements whose content `explain_verdict` gives as well."""
 
 
-def explain_verdict(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
-    """Explain a verdict below its level, the most important phrase first; every output shows it."""
+def explain_verdict(verdict: Verdict, *, is_brief: bool = False) -> Iterator[tuple[Part, ...]]:
+    """Explain a verdict below its level, the most important phrase first; every output shows it.
+
+    A brief explanation leaves out what the table of several memories shows.
+    """
     yield describe_verdict(verdict)
     for promise in verdict.promises:
         yield (f"Witness: {promise.witness}",)
@@ -74,6 +77,8 @@ def explain_verdict(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         yield (f"Cause: {cause.sentence or cause.cause}{action}",)
     if verdict.advice:
         yield (f"Repair: {verdict.advice}",)
+    if is_brief:
+        return
     yield describe_source(verdict).parts
     for statement in describe_answers(verdict):
         is_described = verdict.depth == "answers worse" and statement.schedule == verdict.decisive

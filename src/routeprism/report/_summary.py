@@ -123,16 +123,16 @@ def show_statements(
     numbers: RowNumbers,
 ) -> Markup | None:
     """Show what the verdicts do not contain: a card of statements for each policy, and notes."""
-    levels = {verdict.policy: verdict.level for verdict in verdicts}
+    memories = [verdict.policy for verdict in verdicts]
     groups: dict[str, list[Statement]] = {}
     for statement in statements:
         if statement.kind not in EXPLAINED:
             groups.setdefault(statement.policy, []).append(statement)
     cards, aside = (
         [
-            _show_card(policy, levels.get(policy, ""), group, numbers)
+            _show_card(policy, group, numbers)
             for policy, group in groups.items()
-            if bool(policy and verdicts and policy not in levels) is is_aside
+            if bool(policy and memories and policy not in memories) is is_aside
         ]
         for is_aside in (False, True)
     )
@@ -154,9 +154,7 @@ def _fold(title: str, content: Markup) -> Markup:
     return tag("details", tag("summary", title), content)
 
 
-def _show_card(
-    policy: str, level: str, statements: Sequence[Statement], numbers: RowNumbers
-) -> Markup:
+def _show_card(policy: str, statements: Sequence[Statement], numbers: RowNumbers) -> Markup:
     items = [tag("li", *_link_parts(s.parts_below_policy, numbers)) for s in statements]
     most = _MOST_STATEMENTS + (len(items) == _MOST_STATEMENTS + 1)
     flags = sorted({flag for statement in statements for flag in statement.flags})
@@ -164,7 +162,6 @@ def _show_card(
         "article",
         *(tag("span", flag, class_="badge plain") for flag in flags),
         tag("h3", policy) if policy else None,
-        tag("p", level, class_="headline") if level else None,
         fold_rest(items, most, "more sentences"),
         class_="card",
     )

@@ -89,12 +89,14 @@ def read_gate_command(page: str) -> list[str]:
 def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Path) -> None:
     directory = own_data(RECORDS, [question("a", support=["a2"]), question("b", support=["b0"])])
     text = read_text(audited(directory, tmp_path / "run"))
-    assert "This memory loses evidence when records arrive out of order." in text
+    assert (
+        "This memory shows different evidence under ordinary disorder, late batch and reversal."
+    ) in text
     assert "No model was asked, so there are no answers" in text
     assert "--model reader --draws 3" in text
     assert "There are no support labels" not in text
-    # Forward shows the newest record, replay the oldest: each loses the other's support.
-    assert "1 of 2 questions lose a support record on replay that forward shows, 1 lose one" in text
+    # Source order shows the newest record, reversal the oldest: each loses the other's evidence.
+    assert "Under reversal, 1 of 2 questions lose evidence that source order shows, and 1 " in text
 
 
 def test_without_labels_it_says_how_to_get_them(own_data: OwnData, tmp_path: Path) -> None:
@@ -342,7 +344,7 @@ def test_arms_stand_aside_and_the_headline_speaks_of_memories(tmp_path: Path) ->
     run = tmp_path / "run"
     routeprism.audit("sample", "focal", mechanism=True, comparators=True, run=run, resamples=100)
     text = read_text(run)
-    assert "This memory loses evidence when records arrive out of order." in text
+    assert text.index("This memory shows different evidence under") < text.index("Summary")
     assert "Arms and comparators (4)" in text
 
 
@@ -477,7 +479,7 @@ def test_markdown_and_latex_escape_names(
         r"a|b <script> \textbackslash{} \$1 \{\_\} & replay & 2 of 2 & 2 of 2 & 2 of 2 & 2 of 2 "
         r"& 0.000 {[}0.000, 0.000{]} \\"
     ) in tables["layers.tex"]
-    assert r"& 33\% &" in tables["summary.tex"]
+    assert r"& evidence moves & 1 of 2 &" in tables["summary.tex"]
     assert r"\caption{Share of the records" in tables["evidence.tex"]
     assert r"and J\textasciicircum{}T, the overlap" in tables["evidence.tex"]
     assert tables["layers.csv"].splitlines()[0] == "policy,schedule,kept,shown,text,state,J"

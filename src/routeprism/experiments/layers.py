@@ -50,7 +50,7 @@ def describe_layers(rows: Rows) -> Iterator[Statement]:
             if (row := group.get(f"{quantity}_count")) is not None
         ]
         parts = compose_rows(
-            "questions with different {counts}; J = {J}",
+            "questions that differ: {counts}; J = {J}",
             counts=join_phrases(counts, ", "),
             J=group["J"],
         )

@@ -130,6 +130,8 @@ def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
     if verdict.inconclusive:
         yield (f"Nothing can be concluded about order: {verdict.inconclusive}",)
         if not verdict.is_harmful:
+            if verdict.lost or verdict.gained:  # they are no effect of order, but they were seen
+                yield _describe_evidence(verdict, verdict.decisive)
             return
     trials = [group["anomaly"] for group in verdict.rows.values() if "anomaly" in group]
     if trials and not verdict.promises:
@@ -173,7 +175,7 @@ def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
     if depth.startswith("evidence"):
         verb = "is lost" if depth == "evidence lost" else "moves"
         tail = f"; evidence {verb} under {rest} as well" if rest else ""
-        return (f"Under {order}, ", *_count_evidence(group, verdict.reference), tail)
+        return (*_describe_evidence(verdict, decisive), tail)
     tail = f", and to some under {rest}" if rest else ""
     if depth == "different records":
         if not count(group, "V_changed"):
@@ -191,12 +193,14 @@ def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
     return (f"{describe_no_difference(verdict)}{same}",)
 
 
-def _count_evidence(group: Group, reference: str) -> tuple[Part, ...]:
-    """Count the questions that lose and gain evidence."""
+def _describe_evidence(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
+    """Count the questions that lose and gain evidence under one order."""
+    group, reference = verdict.rows[schedule], verdict.reference
     gained = group[f"{GAINED}_count"]
     number = Number(format_count(gained.estimate or 0.0), gained)
     more: tuple[Part, ...] = (number, f" gain evidence that {reference} does not show")
     return (
+        f"Under {describe_arrival(schedule)}, ",
         format_share(group[f"{LOST}_count"]),
         f" questions lose evidence that {reference} shows, and ",
         *(more if gained.estimate else ("none gains any",)),
@@ -224,7 +228,7 @@ def _describe_worse(verdict: Verdict) -> tuple[Part, ...]:
     answers, group = verdict.answers[schedule], verdict.rows.get(schedule, {})
     evidence: tuple[Part, ...] = ()
     if f"{LOST}_count" in group:
-        evidence = ("; ", *_count_evidence(group, verdict.reference))
+        evidence = (". ", *_describe_evidence(verdict, schedule))
     return (
         f"Answers get worse under {describe_arrival(schedule)}: accuracy of "
         f"{answers['Delta_rep'].model} ",
@@ -486,8 +490,8 @@ def tabulate_orders(verdict: Verdict) -> list[Table]:
     quantities = {
         "lose evidence": LOST,
         "gain evidence": GAINED,
-        "different records": "V_changed",
-        "different text": "C_changed",
+        "records differ": "V_changed",
+        "text differs": "C_changed",
     }
     groups = verdict.rows.values()
     present = {
@@ -496,7 +500,7 @@ def tabulate_orders(verdict: Verdict) -> list[Table]:
         if any(f"{quantity}_count" in group for group in groups)
     }
     if any(count(group, "V_changed") for group in groups):
-        present.pop("different text", None)  # different records are a different text
+        present.pop("text differs", None)  # different records are a different text
     cells = [
         (
             describe_arrival(schedule),

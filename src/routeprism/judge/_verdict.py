@@ -236,7 +236,7 @@ class Verdict:
         return next((group[quantity] for group in self.rows.values() if quantity in group), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `--json` prints of it; tests/judge/verdict.schema.json describes it."""
+        """Return what `--json` prints of it, as cli/output.schema.json describes it."""
         return {
             "policy": self.policy,
             "level": self.level,

@@ -267,7 +267,7 @@ def _show_records(verdict: Verdict) -> Part:
     if share is None or share.estimate is None:
         return ""
     if baseline.records:
-        return Number(f"{baseline.kept} of {baseline.records}", share)
+        return f"{baseline.kept} of {baseline.records}"
     return Number(f"{share.estimate:.2f} of the", share)
 
 

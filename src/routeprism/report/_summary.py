@@ -139,9 +139,12 @@ def show_statements(
     notes = [tag("li", str(note)) for note in manifest.get("notes") or ()]
     if not (cards or aside or notes):
         return None
+    group = tag("div", *cards, class_="cards") if cards else None
+    if group and len(cards) > 1:
+        group = _fold(f"Every further statement ({len(cards)} cards)", group)
     return fragment(
         [
-            tag("div", *cards, class_="cards") if cards else None,
+            group,
             _fold(f"Arms and comparators ({len(aside)})", tag("div", *aside, class_="cards"))
             if aside
             else None,

@@ -316,14 +316,14 @@ def _judge(
 def _list_notes(
     audit: Preparation, traces: Traces, performed: Sequence[StageResult], stops: Sequence[str]
 ) -> tuple[str, ...]:
-    """List what a reader of the numbers should know."""
+    """List what a reader of the numbers should know, what this run observed first."""
     plan = audit.plan
     return (
-        *plan.benchmark.notes,
-        *audit.notes,
+        *stops,
         *list_notes(traces.observations, audit.subject.names, plan.checks),
         *(note for result in performed for note in result.notes),
-        *stops,
+        *audit.notes,
+        *plan.benchmark.notes,
     )
 
 

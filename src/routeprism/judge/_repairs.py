@@ -161,7 +161,10 @@ def measure_outcome(repair: Repair, rows: Rows) -> RepairOutcome | None:
         sum(_list_values(traces, f"count.{name}")) for name in ("arrivals", "writes")
     )
     calls = [
-        _per_unit(row) for row in _list_rows(traces, "count.model_calls", "count.consultations")
+        _per_unit(row)
+        for group in traces.values()
+        for row in [group.get("count.model_calls", group.get("count.consultations"))]
+        if row is not None
     ]
     return RepairOutcome(
         repair,

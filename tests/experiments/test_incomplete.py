@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism.experiments.severity import LEVELS
+from routeprism.judge import LEVELS
 from routeprism.report import write_report
 from routeprism.review.comparison import compare_runs
 

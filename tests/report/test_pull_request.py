@@ -169,7 +169,7 @@ def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
         configuration = json.loads(manifest)["configuration"]
         assert (configuration["resamples"], configuration["schedules"]) == (100, ["replay"])
     summary = (tmp_path / "summary").read_text(encoding="utf-8")
-    assert summary.startswith("<!-- routeprism -->\n### RoutePrism: this change makes the memory ")
+    assert summary.startswith("<!-- routeprism -->\n### RoutePrism: this change makes 1 of 2 ")
     assert "worse" in summary and "routeprism remedy sample" in summary
     outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert Path(outputs["comment-file"]).read_text(encoding="utf-8") == summary

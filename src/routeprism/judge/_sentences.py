@@ -64,6 +64,19 @@ def describe_verdict(verdict: Verdict) -> tuple[Part, ...]:
     return (*start, *join_parts(". ", _list_phrases(verdict)))
 
 
+def explain_verdict(verdict: Verdict) -> Iterator[str]:
+    """List the causes that a verdict has, with how many cases each explains, and what to do."""
+    for cause in verdict.causes[:_MOST_CAUSES]:
+        yield cause.sentence
+    if len(verdict.causes) > _MOST_CAUSES:
+        yield f"{pluralise(len(verdict.causes) - _MOST_CAUSES, 'more cause')}: see the report"
+    if verdict.advice:
+        yield f"Recommended: {verdict.advice}"
+
+
+_MOST_CAUSES = 2
+
+
 def recommend_gates(verdict: Verdict) -> list[str]:
     """Return the recommended limits that rows of a run on this memory can be compared with."""
     names = {LOST: verdict.is_labelled, "anomaly": any(map(overlaps_writes, verdict.rows))}

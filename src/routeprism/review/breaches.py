@@ -50,10 +50,6 @@ class Breach:
     """Whether these are all orders of the arrival model."""
     displacements: tuple[Displacement, ...] = ()
     """Why the first lost records are lost."""
-    remedy: str = ""
-    """The repair of the memory with which this order loses nothing, as a spec."""
-    remedy_action: str = ""
-    """The action that applies it, as the subject of a sentence."""
 
 
 def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[str]:
@@ -75,9 +71,6 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
         yield f"Cause: {CAUSES[displacement.cause]}{f', {arrival}' if arrival else ''}"
     if breach.displacements:
         yield f"What to do: {NEXT_STEPS[breach.displacements[0].cause]}"
-    if breach.remedy:
-        action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
-        yield f"Tried on this order: {action} is enough ({breach.remedy})"
     if not breach.error:
         where = f" for “{_shorten(breach.question)}”" if breach.question else ""
         yield f"{measure}{where}: {breach.value:.3g}, required {least:g} or more"

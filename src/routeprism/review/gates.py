@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,11 +169,11 @@ class CheckResult:
         return f"{mark} {count}: {self.failures[0].sentence}"
 
     def _list_lines(self) -> list[str]:
-        """Return the outcome, one line for each gate and row, failures first, and the verdicts."""
-        ordered = sorted(self.verdicts, key=lambda verdict: verdict.passed)
+        """Return the failures or the outcome, then every other gate, and the verdicts."""
         return [
-            self.headline,
-            *(f"{'ok  ' if v.passed else 'FAIL'} {v.sentence}" for v in ordered),
+            *(f"FAIL {verdict.sentence}" for verdict in self.failures),
+            *([] if self.failures else [self.summary]),
+            *(f"ok   {verdict.sentence}" for verdict in self.verdicts if verdict.passed),
             *(f"{run} is incomplete: {missing}" for run, missing in self.shortfalls),
             *map(str, self.memories),
             *(f"Note: {remark}" for remark in self.remarks),
@@ -227,7 +227,8 @@ def check_run(
         comparison = None if baseline is None else _compare(baseline, run)
         changes = {change.column: change for change in comparison.differences} if comparison else {}
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
-        judging = _Judging(stored, stored.questions(), changes, baseline, rows)
+        policies = [memory.policy for memory in memories]
+        judging = _Judging(stored, stored.questions(), changes, baseline, rows, policies)
         verdicts, remarks = [], []
         is_compared = any(memory.rows for memory in memories) or not memories
         for gate in parsed:
@@ -245,8 +246,8 @@ def check_run(
             gates_of_baseline, reasons = judging.judge_baseline(comparison)
             verdicts += gates_of_baseline
             remarks += reasons
-    policies = {gate.where.get("policy", "") for gate in parsed} or {""}
-    memories = [memory for memory in memories if policies & {"", memory.policy}]
+    named = {gate.where.get("policy", "") for gate in parsed} or {""}
+    memories = [memory for memory in memories if named & {"", memory.policy}]
     outcome = tuple(verdicts), limits, shortfalls, tuple(memories), tuple(remarks)
     return CheckResult(str(run), benchmark, *outcome)
 
@@ -336,10 +337,14 @@ class _Judging:
     changes: Mapping[Column, Difference]
     baseline: Path | None
     rows: Rows
+    policies: Collection[str]
+    """The memories that have a verdict, and not the repairs and arms of another one."""
 
     def judge_rows(self, gate: Gate, candidates: Rows) -> list[GateVerdict]:
-        """Judge a gate on each of its rows that have a number."""
+        """Judge a gate on each of its rows with a number; it has to name repairs and arms."""
         rows = select_gate_rows(gate, candidates)
+        if "policy" not in gate.where:
+            rows = Rows.of(row for row in rows if row.policy in ("", *self.policies)) or rows
         rows = Rows.of(row for row in rows if row.estimate is not None) or rows
         judge = self._judge_change if gate.baseline else self._judge_row
         return [judge(gate, row) for row in rows]

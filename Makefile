@@ -8,7 +8,7 @@ DEMO := $(VENV)/demo
 # Tests and benchmarks start many interpreters, which read compiled modules instead of compiling them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help python setup demo test test-extras audits test-pythons fast check format docs docs-reference docs-figures docs-screenshots lock bench reproduce clean
+.PHONY: help python setup demo test test-extras audits test-pythons fast check mutants format docs docs-reference docs-figures docs-screenshots lock bench reproduce clean
 
 help:
 	@echo "make demo    the whole protocol on the bundled sample, and where its report is"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-pythons  the fast tests on the oldest and newest Python that is installed"
 	@echo "make fast    the quick tests without benchmark files: two minutes of processor time"
 	@echo "make check   ruff, mypy, import-linter, the shape of the code, and the English of docs and messages"
+	@echo "make mutants  one-line faults in the modules that judge: which of them their tests notice"
 	@echo "make docs    these pages as a site, in build/site"
 	@echo "make docs-reference  the command and coordinate pages again, from the program"
 	@echo "make docs-figures    the figures of the experiments again"
@@ -105,6 +106,10 @@ check: setup
 	$(BIN)/lint-imports
 	$(BIN)/python tools/code_figures.py --check
 	$(BIN)/python tools/english.py
+
+# Outside `make test`: it runs the tests of these modules once for each of about 200 faults.
+mutants: setup
+	$(BIN)/python tools/mutants.py
 
 format: setup
 	$(BIN)/ruff format .

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from routeprism.exhibits import Number, Statement, format_row, join_parts, name_chart
+from routeprism.exhibits import Number, Statement, format_row, join_parts, name_chart, name_record
 from routeprism.runs import EstimateRow
 
 
@@ -63,3 +63,20 @@ def test_charts_of_names_that_begin_alike_have_different_names() -> None:
     assert len(names) == 2
     assert {len(name) for name in names} == {60}
     assert name_chart("forest", "recent:k=3") == "forest-recent-k=3"
+
+
+@pytest.mark.parametrize(
+    ("id", "text", "name"),
+    [
+        ("n26", "Flight to Tbilisi", "'n26' (“Flight to Tbilisi”)"),
+        ("n26", " two\n\n lines\t", "'n26' (“two lines”)"),
+        ("n26", "", "'n26'"),
+        ("a\nb", "x", "'a b' (“x”)"),
+        ("n26", "x" * 48, f"'n26' (“{'x' * 48}”)"),
+        ("n26", "x" * 49, f"'n26' (“{'x' * 47}…”)"),  # 48 characters with the ellipsis
+    ],
+)
+def test_a_record_is_named_by_its_id_and_the_beginning_of_its_text(
+    id: str, text: str, name: str
+) -> None:
+    assert name_record(id, text) == name

@@ -321,7 +321,7 @@ def test_the_command_line_names_them_in_any_command(echoes: Any, cli: Callable[.
 
 
 def test_an_object_of_another_kind_is_refused(echoes: Any, cli: Callable[..., Any]) -> None:
-    message = "Expected an Experiment, a Coordinate or a Procedure"
+    message = "Expected an Experiment, a Quantity or a Procedure"
     with pytest.raises(SpecError, match=message), routeprism.use_extensions(echoes.compare):
         pass
     assert "needs the name of an extension" in cli("list", "--use").err

@@ -78,9 +78,7 @@ def make_templates() -> dict[str, dict[str, Any]]:
         .mark_bar()
         .encode(
             y=rows,
-            x=alt.X(
-                "count:Q", stack="normalize", title="share of pairs", axis=alt.Axis(format="%")
-            ),
+            x=alt.X("count:Q", stack="normalize", title="share of pairs"),
             color=alt.Color(
                 "way:N",
                 sort=None,
@@ -113,7 +111,7 @@ def make_templates() -> dict[str, dict[str, Any]]:
 
     base = alt.Chart(values).encode(
         x=alt.X("writes:Q", title="extra writes per record"),
-        y=alt.Y("benefit:Q", title="loss prevented", axis=alt.Axis(format="%")),
+        y=alt.Y("benefit:Q", title="share of the loss prevented"),
     )
     benefit = alt.layer(
         base.mark_point(filled=True, size=90, opacity=1).encode(
@@ -151,7 +149,7 @@ def make_templates() -> dict[str, dict[str, Any]]:
                 scale=alt.Scale(scheme="cividis", domain=[0, 1]),
                 legend=alt.Legend(orient="top", gradientLength=160, format=".1f"),
             ),
-            tooltip=["user:N", "position:O", alt.Tooltip("kept:Q", format=".3f")],
+            tooltip=["user:N", "record:N", alt.Tooltip("kept:Q", format=".3f")],
         )
         .properties(width="container", height=alt.Step(15))
     )

@@ -33,11 +33,13 @@ __all__ = [
     "make_card",
     "make_table",
     "name_chart",
+    "name_record",
     "place_point",
     "read_limits",
     "read_statements",
     "shorten",
     "shorten_lines",
+    "write_share",
 ]
 
 Severity = Literal["good", "info", "warning", "problem"]
@@ -73,10 +75,19 @@ def format_row(
 
 
 def format_share(row: EstimateRow | None) -> Part:
-    """Format a count with what it is out of, such as `12 of 40`; empty if it does not apply."""
+    """Format a count with what it is out of, such as `12 of 40`; empty if it does not apply.
+
+    The mean of counts over several orders is written as `3.4 of 40 on average`.
+    """
     if row is None or row.estimate is None:
         return ""
-    return Number(f"{format_count(row.estimate)} of {row.queries}", row)
+    return Number(write_share(row.estimate, row.queries or 0), row)
+
+
+def write_share(part: float, whole: float) -> str:
+    """Write a share with its counts, such as `12 of 40` or `3.4 of 40 on average`."""
+    counts = f"{format_count(part)} of {format_count(whole)}"
+    return counts if part == round(part) else f"{counts} on average"
 
 
 def format_count(number: float) -> str:
@@ -276,6 +287,16 @@ _LONGEST_NAME = 80
 def shorten(text: str, limit: int = _LONGEST_NAME) -> str:
     """Cut a name that is too long for a chart."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+_MOST_QUOTED = 48
+"""How many characters of a record's text a sentence quotes."""
+
+
+def name_record(id: str, text: str) -> str:
+    """Name a record by its id and the beginning of its text: `'n26' (“Flight to Tbilisi…”)`."""
+    words = shorten(" ".join(text.split()), _MOST_QUOTED)
+    return f"'{shorten(' '.join(id.split()))}'" + (f" (“{words}”)" if words else "")
 
 
 MOST_LINES = 30

@@ -95,7 +95,7 @@ def test_a_failed_check_names_lost_records_and_writes_a_summary(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     ended = cli("check", run, "--gate", "schedule=replay:J>=0.9")
     assert ended.code == 1
-    line = "of user 'u01' (question u01-q0): the memory was full, and later arrivals pushed the "
+    line = "of user 'u01' (question u01-q0): the memory was full, and 'u01-r3' (“[USER] Since "
     assert "lost record 'u01-r3' “[USER] Since you remember everything, the telescope" in ended.out
     assert line in ended.out
     assert summary.read_text("utf-8").startswith("### RoutePrism: a gate fails\n\n- **FAIL**: ")

@@ -70,8 +70,8 @@ def test_it_says_which_budget_buys_stability(history: Path) -> None:
     assert curve.sentences == (
         "recent, replay, shown through all: k=6 is the smallest budget at which the two orders "
         "share 0.9 of what is retained (1.000); k=6 is the smallest budget at which the two "
-        "orders share 0.9 of what is exposed (1.000); exposed evidence recall, forward / replay, "
-        "goes from 0.500 / 0.500 to 1.000 / 1.000",
+        "orders share 0.9 of what is exposed (1.000); the share of the evidence shown in source "
+        "order / under reversal goes from 0.500 / 0.500 to 1.000 / 1.000",
     )
     short = routeprism.curve(history, budgets="k=2,4", schedules=["replay"], interface="all")
     assert (

@@ -118,14 +118,16 @@ def test_rows_and_findings_of_the_sample(tmp_path: Path) -> None:
             for reordering in reorderings
             if reordering.question and reordering.user == "u01"
         )
-        assert "supporting “" in first.value["sentence"]
+        assert "with evidence for “" in first.value["sentence"]
         sentences = {reordering.value["sentence"] for reordering in reorderings}
         assert (
-            "Move record 2 after record 3, and the only record supporting “Who sold Ottilie the "
-            "telescope?” is dropped." in sentences
+            "Move 'u01-r2' (“[USER] Bear with me: the bees arrived in a humm…”) after 'u01-r3' "
+            "(“[USER] Since you remember everything, the teles…”), and the only record with "
+            "evidence for “Who sold Ottilie the telescope?” is dropped." in sentences
         )
         assert any(
-            text.startswith("In source order the only record supporting “") for text in sentences
+            text.startswith("In source order the only record with evidence for “")
+            for text in sentences
         )
 
 
@@ -178,8 +180,8 @@ def test_an_error_on_some_order_is_a_note_with_the_order(own_data: Callable[...,
     exploration = explore_orders(own(own_data, 4), Touchy, resamples=100)
     note, checked = exploration.notes
     assert note == (
-        "Touchy raised an error in 6 of 24 orders of user 'ann', such as 3-0-1-2: ValueError: not "
-        "first. It comes again with schedule explicit:order=3-0-1-2"
+        "Touchy raised an error in 6 of 24 orders of user 'ann': ValueError: not first. Repeat it "
+        "with schedule explicit:order=3-0-1-2"
     )
     assert "no build influenced another" in checked
     assert "support_kept.reverse" not in {row.quantity for row in exploration.rows}
@@ -238,8 +240,8 @@ def test_the_command(cli: Callable[..., Any]) -> None:
     calm = ("--resamples", "100", "--workers", "1")
     done = cli("orders", "sample", "-p", "focal", "--shrink", "support", *calm)
     assert done.code == 0, done.err
-    assert "Move record 2 after record 3, and the only record supporting" in done.out
-    assert "Smallest reorderings that change the outcome (records are numbered from 0" in done.out
+    assert "  focal, u01: Move 'u01-r2' (“[USER] Bear with me" in done.out
+    assert "Smallest reorderings that change the outcome:\n" in done.out
     assert "focal, uniform: in 0.836 [" in done.out
     assert "] of orders the memory keeps a different set of records from source order" in done.out
     call = cli("orders", "sample", "-p", "recent:k=3", "-a", "redeliver", "--json", *calm)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-import routeprism
 from routeprism.experiments.reach import (
     LayerChanges,
     decide_reach,
     read_reaches,
     summarise_reaches,
 )
+
+import routeprism
 from routeprism.policies import Block, Exposure, Memory, make_policy
 from routeprism.pytest_plugin import assert_order_stable
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark

@@ -147,7 +147,8 @@ def test_streaming_is_restored_and_its_identity_swaps_stand_apart() -> None:
     for arm, differ in (("present-absent", 0), ("restored-replacement", 1)):
         assert restoration.value("H", arm=f"identity-swap:{arm}").estimate == differ
     assert any(
-        "where one support record stands in another's place" in s for s in restoration.sentences
+        "where one record with evidence stands in another's place" in s
+        for s in restoration.sentences
     )
 
 

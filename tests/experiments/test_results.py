@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from routeprism.experiments.repairs import summarise_remedies
 
 import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import Audit
-from routeprism.experiments.repairs import summarise_remedies
 
 from . import order_faults as faults
 

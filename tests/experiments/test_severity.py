@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from routeprism.experiments.repairs import compare_repairs, read_repairs
+from routeprism.experiments.severity import decide_verdicts
 
 import routeprism
 from routeprism.errors import SpecError
 from routeprism.experiments import Audit
-from routeprism.experiments.repairs import compare_repairs, read_repairs
-from routeprism.experiments.severity import decide_verdicts
 from routeprism.policies import Policy, as_policy
 from routeprism.policies.remedies import parse_remedy
 from routeprism.pytest_plugin import assert_order_stable
@@ -27,18 +26,18 @@ HOLD = "hold:w=2"
 LOG = "log-fallback:k=3"
 CAPACITY = "different records, evidence kept"
 CASES = [
-    (faults.OverwritesByArrival, "evidence lost", "older overwrote newer", HOLD),
-    (faults.ShortWindow, "evidence lost", "window too short", HOLD),
-    (faults.MergesIntoFirst, "evidence lost", "merge kept another record", HOLD),
-    (faults.MergesIntoLongest, "evidence lost", "merge kept another record", HOLD),
-    (faults.BreaksTiesByArrival, "evidence lost", "retrieval chose other records", HOLD),
-    (faults.ShowsByArrival, "text only", "blocks in a different order", HOLD),
+    (faults.OverwritesByArrival, "evidence lost", "overwritten", HOLD),
+    (faults.ShortWindow, "evidence lost", "full", HOLD),
+    (faults.MergesIntoFirst, "evidence lost", "merged", HOLD),
+    (faults.MergesIntoLongest, "evidence lost", "merged", HOLD),
+    (faults.BreaksTiesByArrival, "evidence lost", "tie or ranking", HOLD),
+    (faults.ShowsByArrival, "text only", "order of blocks", HOLD),
     (faults.CountsArrivals, "internal only", "state only", None),
     (faults.ForgetsAll, "stable", "never kept", LOG),
     (
         faults.DeduplicatesUpdates,  # which shows no evidence in source order
         "different records, evidence unknown",
-        "discarded as a duplicate",
+        "duplicate",
         LOG,
     ),
     (faults.ResolvesByTime, "stable", None, None),
@@ -74,8 +73,9 @@ def test_severity_and_cause(memory: Any, level: str, cause: str | None, remedy: 
         return
     first = next(s for s in result.statements if s.kind == "causes")
     own = [loss for loss in losses if loss["schedule"] == first.schedule]
-    assert {loss["cause"] for loss in own if loss["record"] or remedy != HOLD} <= {cause}
-    assert any(loss["cause"] == cause for loss in own)
+    lost = [loss for loss in own if loss["record"]] or own
+    assert {loss["cause"] for loss in lost} == set(cause.split(" or "))
+    assert all(loss["test"] and loss["builds"] >= 0 for loss in lost if loss["record"])
 
 
 @pytest.mark.slow
@@ -154,26 +154,28 @@ DAYS = [f"2025-03-0{day}" for day in range(1, 7)]
 
 
 @pytest.mark.parametrize(
-    ("memory", "cause", "blamed"),
+    ("memory", "cause", "test"),
     [
-        (SingleRecord, "the memory was full, and later arrivals pushed the record out", "when "),
+        (
+            SingleRecord,
+            "the memory was full, and 't5' (“city: value number 5”) had to leave",
+            "an unrelated record in place of 't4' pushes 't5' out as well",
+        ),
         (
             RefusesLate,
-            "the record was discarded because it arrived too late",
-            "had arrived before",
+            "'t4' (“plan: value number 4”) arrived too late, because 't5' (“city: value number "
+            "5”), a newer record, had arrived before",
+            "after older records alone, the memory keeps 't4'",
         ),
     ],
 )
 def test_a_cause_names_record_question_and_arrival(
-    memory: Any, cause: str, blamed: str, tmp_path: Path
+    memory: Any, cause: str, test: str, tmp_path: Path
 ) -> None:
     result = audit(write_desk(tmp_path, DAYS), memory)
     texts = [s.text for s in result.statements if s.kind == "causes" and s.schedule != "forward"]
-    assert f"{cause} (" in texts[0]
-    assert re.search(
-        "“(city|plan): value number .” of user '[a-z]+', for the question “Which", texts[0]
-    )
-    assert blamed in texts[0]
+    assert f": {cause}: {test}" in texts[0]
+    assert "(tested in 9 of 9 losses). User 'ann', question “Which" in texts[0]
 
 
 def test_a_memory_that_shows_nothing_gets_no_verdict_about_order(tmp_path: Path) -> None:
@@ -275,14 +277,23 @@ class Costly(LastOfFact):
 @pytest.mark.parametrize(
     ("memory", "cause"),
     [
-        (LastOfFact, "an older record overwrote a newer one because it arrived later"),
-        (Costly, "the traces do not explain it (6 of 6 examined cases, 6 in all)"),
+        (
+            LastOfFact,
+            "Under reversal: 't2' (“plan: value number 2”) and 't0' (“plan: value number 0”) "
+            "overwrote 't4' (“plan: value number 4”): exchanging 't2' and 't0' brings 't4' back; "
+            "in the opposite order of the two it is there (tested in 6 of 6 losses).",
+        ),
+        (
+            Costly,
+            "Likely cause under reversal: not tested (6 of 6 cases were not tested; testing them "
+            "takes about 3 builds × 6 adds each).",
+        ),
     ],
 )
 def test_a_single_schedule_has_a_cause_as_well(memory: Any, cause: str, tmp_path: Path) -> None:
     result = audit(write_desk(tmp_path, DAYS), memory, schedules=["replay"])
     (statement,) = [s for s in result.statements if s.kind == "causes"]
-    assert f"Likely cause under reversal: {cause}" in statement.text
+    assert statement.text.startswith(cause)
 
 
 def test_an_assertion_about_no_evidence_is_refused() -> None:

@@ -49,12 +49,13 @@ def test_a_window_of_one_record(own_data: OwnData) -> None:
         {"stale_only.forward": 0, "stale_only.uniform": 1 / 3, "stale_only.reverse": 1}
     )
     assert sentences(exploration, "smallest_reordering") == [
-        "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
-        "only the old value for “Where do I live?”."
+        "If 'a' (“I live at Elm Street.”) of 3 March 2024 arrives after 'b' (“I live at Oak "
+        "Street.”) of 5 March 2024, the memory shows only the old value for “Where do I live?”."
     ]
     assert sentences(exploration, "worst_order") == [
         "ann: share of questions that do not end with the old value alone 0.000 in the worst order "
-        "(Move record 0 after record 2), 1.000 forward"
+        "(move 'a' (“I live at Elm Street.”) after 'b' (“I live at Oak Street.”)), 1.000 in source "
+        "order"
     ]
 
 
@@ -100,8 +101,8 @@ def test_what_a_question_is_shown_decides(own_data: OwnData, method: Any) -> Non
     )
     assert exploration.rows.one(quantity="order_change", stratum="all").estimate == 0
     assert sentences(exploration, "smallest_reordering") == [
-        "If record 0 of 3 March 2024 arrives after record 2 of 5 March 2024, the memory shows "
-        "only the old value for “Where do I live?”."
+        "If 'a' (“I live at Elm Street.”) of 3 March 2024 arrives after 'b' (“I live at Oak "
+        "Street.”) of 5 March 2024, the memory shows only the old value for “Where do I live?”."
     ]
     assert "0.000 in the worst order" in sentences(exploration, "worst_order")[0]
 
@@ -147,8 +148,8 @@ def test_where_source_order_ends_with_the_old_value(own_data: OwnData) -> None:
     assert values(exploration)["stale_only.forward"] == 1
     (sentence,) = sentences(exploration, "smallest_reordering")
     assert sentence == (
-        "In source order “Where do I live?” ends with the old value alone; move record 1 after "
-        "record 2, and it does not."
+        "In source order “Where do I live?” ends with the old value alone; move 'x' (“It rained "
+        "all day.”) after 'a' (“I live at Elm Street.”), and it does not."
     )
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from routeprism.experiments.repairs import summarise_remedies
 
 import routeprism
 from routeprism.experiments import Audit
-from routeprism.experiments.repairs import summarise_remedies
 from routeprism.runs import Rows
 
 from .update_faults import (

@@ -40,7 +40,9 @@ def test_a_fall_of_accuracy_is_not_called_no_disagreement(scripted, pools) -> No
     )
     (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
     assert "no disagreement beyond the model's own is shown" not in report
-    assert "accuracy 0.750 forward, 0.000 on replay (-0.750 [-0.875, -0.562]); " in report
+    assert (
+        "accuracy 0.750 in source order, 0.000 under reversal (-0.750 [-0.875, -0.562]); " in report
+    )
     assert (
         "order changes the answers, although disagreement beyond the model's own is not shown by "
         "itself (D_res = 0.375 [-0.094, 0.688])"
@@ -65,7 +67,7 @@ def test_one_route_that_nobody_could_read_is_named(scripted, pools) -> None:
     model = scripted(lambda ask: "a" if in_source_order(ask) else "hm")
     result = routeprism.audit(pools(), "focal", models=[model], resamples=100)
     (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
-    assert "none of the 12 answers on replay could be read" in report
+    assert "none of the 12 answers under reversal could be read" in report
     (plain,) = [str(statement) for statement in result.statements if statement.kind == "accuracy"]
     assert "scripted: none of the 12 answers under reversal could be read" in plain
     assert not [row for row in result.rows if row.quantity == "count.no_answer.forward"]

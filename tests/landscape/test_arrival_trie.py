@@ -411,7 +411,7 @@ def test_the_command_gives_the_same_tables(benchmark: Any) -> None:
     rows = [row for row in shared.rows if row.quantity != "orders_covered"]
     assert rows == list(alone.rows)
     assert shared.value("orders_covered").estimate == 1.0
-    assert any("650 adds built 100.0% of the orders" in note for note in shared.notes)
+    assert any("650 adds built every order of a pool" in note for note in shared.notes)
 
 
 def test_the_limit_on_calls_chooses_the_plan_and_is_kept(benchmark: Any) -> None:

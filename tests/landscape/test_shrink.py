@@ -19,7 +19,7 @@ from routeprism.landscape import (
     Predicate,
     Reordering,
     RetainedValue,
-    describe_moves,
+    describe_reordering,
     explore,
     find_moves,
     inversions,
@@ -67,14 +67,24 @@ def test_moves_make_the_order_and_are_the_fewest(order: list[int]) -> None:
     assert len(moves) == len(order) - longest
 
 
-def test_moves_in_words() -> None:
-    assert describe_moves(find_moves((0, 1, 2, 4, 5, 3, 6))) == "Move record 3 after record 5"
-    assert describe_moves(find_moves((2, 0, 1))) == "Move record 2 to the front"
-    assert (
-        describe_moves(find_moves((1, 0, 3, 2)))
-        == "Move record 0 after record 1 and record 2 after record 3"
+def test_a_reordering_names_records_by_id_and_text() -> None:
+    texts = ["tea", "rain\nin May", "oak", "x" * 49, "ash"]
+    pool = Pool("ann", tuple(Record(f"n{at}", at, text) for at, text in enumerate(texts)))
+    tea, rain, oak, ash = "'n0' (“tea”)", "'n1' (“rain in May”)", "'n2' (“oak”)", "'n4' (“ash”)"
+    cut = f"'n3' (“{'x' * 47}…”)"  # 48 characters with the ellipsis
+    for order, words in {
+        (0, 2, 3, 1, 4): f"move {rain} after {cut}",
+        (2, 0, 1, 3, 4): f"move {oak} to the front",
+        (1, 0, 3, 2, 4): f"move {tea} after {rain}, then {oak} after {cut}",
+        (0, 1, 2, 3, 4): "change nothing",
+        (0, 1, 2, 1, 3, 0, 4): f"deliver again {tea}, {rain}",
+        (4, 3, 1, 2, 0): f"move {ash} to the front, then {cut} after 'n4', then {tea} after {oak}",
+    }.items():
+        assert describe_reordering(order, pool) == words
+    assert describe_reordering((4, 3, 2, 1, 0), pool, most=3) == "reverse all 5 records"
+    assert describe_reordering((4, 3, 1, 2, 0), pool, most=1) == (
+        f"move {ash} to the front, then 2 further records"
     )
-    assert describe_moves(find_moves((0, 1))) == "Change nothing"
 
 
 def outcome(policy: Policy, pool: Pool, order: Order, predicate: Predicate) -> Hashable:
@@ -215,7 +225,7 @@ def test_a_known_order_is_a_start() -> None:
 def test_what_no_order_changes_is_said() -> None:
     everything = make_policy("raw")
     exact = shrink(everything, long_pool(5), keeps(frozenset({"r1"})))
-    assert (exact.found, exact.exact, exact.instruction) == (False, True, "Change nothing")
+    assert (exact.found, exact.exact, exact.moves) == (False, True, ())
     searched = shrink(
         OwnMemory(_Keeper, "keeper"), long_pool(12), keeps(frozenset({"r1"})), most_builds=50
     )

@@ -104,7 +104,7 @@ def test_the_first_screen_has_the_verdict_and_what_to_do(sample: Path, opened: O
         ) == ["evidence lost", "evidence lost", "internal only"]
         actions = page.locator("#actions .action")
         assert actions.locator("h3 bdi").all_inner_texts() == ["focal", "recent:k=3", "raw"]
-        assert "Likely cause under" in actions.first.inner_text()
+        assert "Under ordinary disorder" in actions.first.inner_text()
         steps = actions.first.locator(".step code").all_inner_texts()
         assert steps == [
             "routeprism orders sample --policy focal --arrival jitter:w=2 --shrink support",
@@ -304,7 +304,6 @@ def test_a_link_opens_its_question_on_its_pair(sample: Path, opened: Opened) -> 
             "The two contexts",
             "The answers of every draw",
             "What each arrival did",
-            "More findings",
         ]
         # Two draws on each route.
         assert pane.locator("tr[data-side] .draw").count() == 4
@@ -342,13 +341,28 @@ def test_the_prism_shows_the_lines_of_a_known_pair(
         support = page.locator("rect.record[data-support=true]")
         assert support.evaluate_all("all => all.map(one => one.dataset.record)") == ["r2"]
         text = page.locator("article.question p.says").first.inner_text()
-        assert text.endswith("Of 1 record with the answer, forward shows 1 and replay shows 0.")
+        assert text.endswith(
+            "Of 1 record with evidence, the question is shown 1 in source order and 0 in reversal."
+        )
         assert page.locator(".diff .block.forward").inner_text().endswith("parcel number 2")
         assert page.locator(".diff .block.route").inner_text().endswith("parcel number 0")
         page.locator(".prism .hit").nth(1).press("Enter")
         opened_text = page.locator("[aria-live] .block").inner_text()
         assert "the parcel number 1" in opened_text
-        assert "record 1 r1" in opened_text
+        assert "record 'r1'" in opened_text
+        # The third of three arrivals in reversal, r0, is kept; r2 left when r1 arrived.
+        assert page.locator("article.question .causes p").all_inner_texts() == [
+            "Under reversal the question is not shown 'r2' (“the parcel number 2”): the memory was "
+            "full, and later arrivals pushed the record out, when 'r1' (“the parcel number 1”) "
+            "arrived."
+        ]
+        boxes = page.locator(".prism svg text")
+        assert boxes.all_text_contents() == [f"r{n}the parcel number {n}" for n in range(3)]
+        hits = page.locator(".prism .hit")
+        assert hits.nth(2).get_attribute("aria-label") == (
+            "Record 'r2' (“the parcel number 2”), evidence: shown in source order, dropped in "
+            "reversal. Open its text."
+        )
 
 
 def test_restoration_prompts_highlight_what_was_exchanged(restored: Path, opened: Opened) -> None:
@@ -618,7 +632,7 @@ def test_a_whole_benchmark_stays_small_and_usable(
         choose(page, "sources").check()
         assert count.inner_text() == "0 of 589 questions"  # the lexical reference changes none
         choose(page, "policy").select_option(label="focal")
-        choose(page, "schedule").select_option(label="replay")
+        choose(page, "schedule").select_option(label="reversal")
         assert count.inner_text() == "146 of 589 questions"  # all 146 pairs changed
         page.locator(".found a").first.click()
         ready(page)

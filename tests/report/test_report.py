@@ -25,6 +25,7 @@ from routeprism.cli import run_command
 from routeprism.errors import RunError
 from routeprism.policies import NamedPolicy, make_policy
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
+from routeprism.report._pool_findings import describe_loss
 from routeprism.runs import Rows, StoredRun
 
 OwnData = Callable[..., Path]
@@ -83,6 +84,48 @@ def read_gate_command(page: str) -> list[str]:
     return shlex.split(html.unescape(command).replace("\\\n", ""))[1:]
 
 
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        (
+            {"cause": "older overwrote newer", "record": "n26", "by": "n28", "schedule": "replay"},
+            "Under reversal the question is not shown 'n26' (“Flight”): an older record overwrote "
+            "a newer one because it arrived later, when 'n28' (“Hotel”) arrived.",
+        ),
+        (
+            {
+                "cause": "discarded as a duplicate",
+                "record": "n26",
+                "by": ["n28", "n3"],
+                "schedule": "jitter:w=2",
+                "test": "exchanging 'n28' brings 'n26' back",
+            },
+            "Under ordinary disorder the question is not shown 'n26' (“Flight”): the record was "
+            "discarded when it arrived, because 'n28' (“Hotel”) and 'n3' had arrived before. "
+            "Tested: exchanging 'n28' brings 'n26' back.",
+        ),
+        (
+            {"cause": "never kept", "record": "n26", "by": [], "schedule": "forward"},
+            "In source order the question is not shown 'n26' (“Flight”): the memory does not keep "
+            "the record, even if it arrives alone.",
+        ),
+        (
+            {"cause": "state only", "record": "", "by": "", "schedule": "replay"},
+            "Under reversal, only internal state differs.",
+        ),
+        (
+            {"cause": "the service refused it", "record": "n3", "by": "n3", "schedule": "replay"},
+            "Under reversal the question is not shown 'n3': the service refused it.",
+        ),
+    ],
+)
+def test_a_loss_is_described_with_its_records_and_its_test(
+    loss: dict[str, Any], sentence: str
+) -> None:
+    names = {"n26": "'n26' (“Flight”)", "n28": "'n28' (“Hotel”)"}
+    assert describe_loss(loss, names) == sentence
+
+
 # --- runs that lack something ----------------------------------------------------------------
 
 
@@ -92,7 +135,7 @@ def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Pat
     assert "This memory loses evidence when records arrive out of order." in text
     assert "No model was asked, so there are no answers" in text
     assert "--model reader --draws 3" in text
-    assert "There are no support labels" not in text
+    assert "There are no evidence labels" not in text
     # Forward shows the newest record, replay the oldest: each loses the other's support.
     assert "1 of 2 questions lose a support record on replay that forward shows, 1 lose one" in text
 
@@ -100,7 +143,7 @@ def test_without_a_model_it_says_how_to_ask_one(own_data: OwnData, tmp_path: Pat
 def test_without_labels_it_says_how_to_get_them(own_data: OwnData, tmp_path: Path) -> None:
     directory = own_data(RECORDS, [question("a"), question("b")])
     text = read_text(audited(directory, tmp_path / "run"))
-    assert "There are no support labels, so nothing shows whether what was lost matters." in text
+    assert "There are no evidence labels, so nothing shows whether what was lost matters." in text
     # The name of the benchmark is that of its directory, and is no argument of a command.
     assert f"routeprism support {directory} --pass NAME=MODEL" in text
     assert f"routeprism orders {directory} --policy" in text

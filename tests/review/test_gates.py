@@ -213,7 +213,7 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(tmp_path: Path) -> None:
         ("recall", "recall.exposed.route"),
         ("recal", "recall.exposed.route"),
         ("recall.retained.rout", "recall.retained.route"),
-        ("lostEvidence", "evidence_lost"),
+        ("lostEvidence", "evidence.lost"),
         ("token_count", "context_length.route"),
     ],
 )

@@ -8,18 +8,18 @@ from typing import Any
 
 from routeprism.errors import SpecError
 from routeprism.experiments import Experiment
-from routeprism.measures import Coordinate
 from routeprism.orders import Procedure
+from routeprism.quantities import Quantity
 from routeprism.specs import EXTENSIONS, Extension, load_object
 
 __all__ = ["use_extensions"]
 
-_GROUPS = {Experiment: "experiments", Coordinate: "coordinates", Procedure: "procedures"}
+_GROUPS = {Experiment: "experiments", Quantity: "coordinates", Procedure: "procedures"}
 
 
 @contextmanager
-def use_extensions(*objects: Experiment | Coordinate[Any] | Procedure | str) -> Iterator[None]:
-    """Extend RoutePrism with experiments, coordinates and procedures inside a `with` block.
+def use_extensions(*objects: Experiment | Quantity[Any] | Procedure | str) -> Iterator[None]:
+    """Extend RoutePrism with experiments, quantities and procedures inside a `with` block.
 
     Every function works as if an installed package registered the objects: their options are
     keyword arguments, and reports, `trace` and `check` know their rows. A text such as
@@ -38,7 +38,5 @@ def _make_extension(extension: Any) -> Extension:
     value = load_object(text) if text else extension
     group = next((name for kind, name in _GROUPS.items() if isinstance(value, kind)), None)
     if group is None:
-        raise SpecError(
-            f"Expected an Experiment, a Coordinate or a Procedure but got {value!r:.60}"
-        )
+        raise SpecError(f"Expected an Experiment, a Quantity or a Procedure but got {value!r:.60}")
     return Extension(group, value.name, value, text)

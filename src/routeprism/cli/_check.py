@@ -15,7 +15,7 @@ from routeprism.cli._console import print_json, print_line
 from routeprism.cli._terminal import reading
 from routeprism.errors import RunError, UnansweredError
 from routeprism.files import write_output
-from routeprism.judge import explain_verdict
+from routeprism.judge import list_explanations
 from routeprism.printing import printable
 from routeprism.review.gates import CheckResult, check_run, list_lost_records
 from routeprism.runs import REPORT
@@ -85,7 +85,7 @@ def _print_verdicts(result: CheckResult, lost: Mapping[str, Sequence[str]], repo
         for line in lost.get(verdict.sentence, ()):
             print_line(f"     {line}")
     for memory in result.memories:
-        for line in (str(memory), *explain_verdict(memory)):
+        for line in (str(memory), *list_explanations(memory)):
             print_line(f"     {line}")
     for remark in result.remarks:
         print_line(f"Note: {remark}")
@@ -121,7 +121,7 @@ def summarise_check(result: CheckResult, lost: Mapping[str, Sequence[str]], repo
     lines += [f"- incomplete: {_quote(f'{name}: {gap}')}" for name, gap in result.shortfalls]
     for memory in result.memories:
         lines.append(f"- verdict: {_quote(str(memory))}")
-        lines += [f"  - {_quote(line)}" for line in explain_verdict(memory)]
+        lines += [f"  - {_quote(line)}" for line in list_explanations(memory)]
     lines += [f"- note: {_quote(remark)}" for remark in result.remarks]
     if report.exists():
         lines += ["", f"Report: `{_quote(str(report))}`"]
@@ -165,7 +165,9 @@ def as_junit(result: CheckResult) -> bytes:
             failure = add(case, "failure", message=verdict.sentence, type="gate")
             lines = (f"{q.id}\t{q.value:g}\t{q.text}" for q in verdict.questions)
             failure.text = _printable("\n".join(lines))
-    texts = [text for memory in result.memories for text in (str(memory), *explain_verdict(memory))]
+    texts = [
+        text for memory in result.memories for text in (str(memory), *list_explanations(memory))
+    ]
     add(suite, "system-out").text = _printable("\n".join((result.headline, *texts)))
     xml: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return xml

@@ -14,28 +14,18 @@ from routeprism.api.reviews import compare, plan_settings
 from routeprism.cli._audit import render_table
 from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import reading
-from routeprism.judge import explain_verdict
+from routeprism.judge import list_explanations
 from routeprism.orders import describe_arrival
 from routeprism.review.comparison import (
-    MAIN_QUANTITIES,
     Difference,
     RunComparison,
     SupportChange,
     name_pair,
     name_quantity,
+    select_differences,
 )
 from routeprism.review.planning import StudyPlan
 
-_QUANTITIES = {
-    **MAIN_QUANTITIES,
-    "retained_changed": "different records kept",
-    "I_changed": "different internal state",
-    "all_covered.exposed.route": "questions shown all evidence",
-    "H": "answers differ",
-    "restored-absent": "accuracy that a record restores",
-    "restored-replacement": "the same, against a matched record",
-}
-"""The quantities that the terminal shows, in plain words; --json gives all by their names."""
 _SIDES = ("policy_before", "before", "after")
 _LIMITS = ("lower", "upper", "queries", "units")
 _ARGUMENTS = ("first", "second", "policies_a", "policies_b", "html", "markdown")
@@ -72,7 +62,7 @@ def _print_comparison(console: SafeConsole, comparison: RunComparison) -> None:
         console.print(table.caption, style="dim", highlight=False)
     for change in comparison.changes:
         console.say(f"after: {change.after}")
-        for text in explain_verdict(change.after):
+        for text in list_explanations(change.after):
             console.say(f"  {text}")
     for sentence in (*comparison.sentences, *(f"Note: {note}" for note in comparison.notes)):
         console.say(sentence)
@@ -84,16 +74,8 @@ def _print_comparison(console: SafeConsole, comparison: RunComparison) -> None:
 
 
 def _tables(comparison: RunComparison) -> Iterator[Table]:
-    """Yield a table for each policy and order of arrival, in the order of `_QUANTITIES`."""
-    places = list(_QUANTITIES)
-    visible_rows = sorted(
-        (
-            difference
-            for difference in comparison.differences
-            if difference.column.quantity in _QUANTITIES and difference.is_plain
-        ),
-        key=lambda difference: places.index(difference.column.quantity),
-    )
+    """Yield a table for each policy and order of arrival; --json gives every quantity."""
+    visible_rows = select_differences(comparison.differences, "headline", "table")
     widest = max((len(_quantity(difference)) for difference in visible_rows), default=0)
     groups: dict[str, list[Difference]] = {}
     for difference in visible_rows:
@@ -114,8 +96,7 @@ def _tables(comparison: RunComparison) -> Iterator[Table]:
 
 def _quantity(difference: Difference) -> str:
     column = difference.column
-    is_main = column.quantity in MAIN_QUANTITIES
-    name = name_quantity(column) if is_main else _QUANTITIES[column.quantity]
+    name = name_quantity(column)
     return f"{name} ({column.model})" if column.model else name
 
 

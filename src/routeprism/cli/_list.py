@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from rich.table import Table
@@ -99,23 +100,17 @@ def _judges() -> Names:
 
 
 def _coordinates() -> Names:
-    from routeprism.measures import (
-        ANSWER_COORDINATES,
-        BUILD_COORDINATES,
-        COORDINATES,
-        RETENTION,
-        Coordinate,
-        registered_coordinates,
-    )
+    from routeprism.quantities import list_quantities
 
-    every: Sequence[Coordinate[Any]] = (
-        *COORDINATES,
-        *registered_coordinates(),
-        *RETENTION,
-        *BUILD_COORDINATES,
-        *ANSWER_COORDINATES,
-    )
-    return {item.name: f"{item.meaning} ({item.reference})" for item in every}
+    entries = {}
+    for quantity in filter(attrgetter("meaning"), list_quantities()):
+        details = [f"{quantity.meaning} ({quantity.reference})", f"“{quantity.plain}”"]
+        if quantity.better:
+            details.append(f"{quantity.better} is better")
+        if quantity.range is not None:
+            details.append("from {:g} to {:g}".format(*quantity.range))
+        entries[quantity.name] = "; ".join(details)
+    return entries
 
 
 def _describe_point(point: specs.Registration) -> str:

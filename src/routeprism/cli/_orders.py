@@ -46,7 +46,7 @@ def _show(audit: Audit) -> None:
         ("Smallest reorderings that change the outcome", _reorderings(audit)),
     ):
         if lines:
-            say(f"{heading} (records are numbered from 0 in source order):")
+            say(f"{heading}:")
         say(*(f"  {line}" for line in lines[:_MOST_SAID]))
         if len(lines) > _MOST_SAID:
             say(f"  … and {len(lines) - _MOST_SAID} more; --json and the run contain them all")

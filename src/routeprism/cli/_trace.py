@@ -112,7 +112,9 @@ def _tables(trail: Trail) -> Iterator[Table]:
         source_rows = [
             (s.policy, s.question, _ids(s.forward), _ids(s.route)) for s in trail.sources
         ]
-        yield _table(("policy", "question", "shown forward", "shown on the route"), source_rows)
+        yield _table(
+            ("policy", "question", "shown in source order", "shown in the other order"), source_rows
+        )
     if trail.answers:
         yield _answers(trail)
     if trail.items:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from routeprism.experiments._stages import OnlyPolicies
     from routeprism.experiments._subject import SEED, Statistics, Subject
-    from routeprism.experiments._until import find_range, parse_until
+    from routeprism.experiments._until import parse_until
     from routeprism.experiments.answers import ask_routes
     from routeprism.experiments.curves import Budgets, Curve, audit_budgets
     from routeprism.experiments.display import compare_displays
@@ -104,7 +104,6 @@ __all__ = [
     "enter_measures",
     "explore_subject",
     "find_experiment",
-    "find_range",
     "is_unsourced",
     "list_answer_sources",
     "make_stages",
@@ -147,7 +146,7 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             ".layers": "tabulate_layers",
             "._rows": "BY_QUESTION",
             "._stages": "OnlyPolicies",
-            "._until": "find_range parse_until",
+            "._until": "parse_until",
             ".answers": "ask_routes",
             ".curves": "Budgets Curve audit_budgets",
             ".display": "compare_displays",

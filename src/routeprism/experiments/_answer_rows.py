@@ -19,10 +19,11 @@ from routeprism.exhibits import (
 )
 from routeprism.experiments.statements import Value, compose_rows, keep_widest, state_row
 from routeprism.judge import P_ADJUSTED, is_claim_shown
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Rows
 
 PLACE = ("policy", "schedule", "model")
-SYMBOLS = {"H": "H", "Delta": "Δ", "D_res": "D_res", "Delta_rep": "Δ_rep"}
+SYMBOLS = {name: find_quantity(name).symbol for name in ("H", "Delta", "D_res", "Delta_rep")}
 _MEASURES = ("D_res", "H", "D_correct", "Delta_rep")
 """What a statement is about: the first that the answers allow."""
 
@@ -93,11 +94,10 @@ def read_cells(rows: Rows, arms: Mapping[str, str]) -> dict[tuple[str, ...], Cel
 
 def _read_contrast(row: EstimateRow) -> tuple[str, str]:
     """Split a contrast's quantity into the contrast and the quantity itself."""
-    prefix, dot, quantity = row.quantity.partition(".")
-    if prefix in ("changed-preserved", "changed-absent"):
-        within = quantity.startswith("within.")
-        return (f"{prefix}.within" if within else prefix), quantity.removeprefix("within.")
-    return row.arm, quantity if dot and prefix == "Gamma" else row.quantity
+    quantity = find_quantity(row.quantity)
+    if quantity.estimator == "difference":
+        return quantity.derivation, quantity.base.name
+    return row.arm, quantity.base.name if quantity.derivation == "Gamma" else quantity.name
 
 
 def tabulate_arms(

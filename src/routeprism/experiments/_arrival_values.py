@@ -6,9 +6,7 @@ is drawn for each pool, with a seed, so that every process draws the same.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -19,21 +17,21 @@ from routeprism.experiments._case_values import PairValues, coordinates_of
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._strata import Strata, enter_all
 from routeprism.experiments._update_values import Resolved, enter_displacements, enter_prevented
-from routeprism.measures import Coordinate, Sums
+from routeprism.measures import Sums
 from routeprism.orders import FORWARD, ArrivalModel, Order, Schedule
 from routeprism.policies import Policy
+from routeprism.quantities import Quantity
 from routeprism.records import Case, Pool
 from routeprism.routes import (
-    LossPlace,
+    LostCase,
     Pair,
     Route,
-    count_cases,
-    is_costly,
+    list_cases,
     pair_routes,
     trace_case,
 )
 
-Coordinates = Sequence[tuple[str, str, Coordinate[Pair]]]
+Coordinates = Sequence[tuple[str, str, Quantity[Pair]]]
 
 LISTED_ORDERS = 32
 """Up to how many orders of a pool are all built."""
@@ -77,13 +75,13 @@ def enter_arrivals(
     keep: bool,
     resolved: Resolved,
     tables: PairValues,
-) -> Counter[LossPlace]:
-    """Add the expectation of every coordinate over each arrival model; count all cases of loss.
+) -> list[LostCase]:
+    """Add the expectation of every coordinate over each arrival model; list all cases of loss.
 
     `tables` receives the expectations by question.
     """
     coordinates = coordinates_of(labels, updates)
-    cases: Counter[LossPlace] = Counter()
+    cases: list[LostCase] = []
     for model in models:
         schedules = [
             Schedule(f"{model.name}#{number}", _Fixed(order), redelivers=model.redelivers)
@@ -94,8 +92,7 @@ def enter_arrivals(
         enter_displacements(case, routes, sums, model.name)
         # An order that was drawn twice has the same cases.
         orders = {(route.policy, route.order): route for route in reversed(routes)}
-        for (policy, _, level), number in count_cases(tuple(orders.values()), labels).items():
-            cases[policy, model.name, level] += number
+        cases += list_cases(tuple(orders.values()), labels, model.name)
         for name, own in groupby(routes, attrgetter("policy")):
             values = _average(coordinates, list(own))
             if values is not None:
@@ -107,34 +104,6 @@ def enter_arrivals(
                 tables[name, model.name] = values
                 enter_prevented(coordinates, {(name, model.name): values}, resolved, sums)
     return cases
-
-
-def trace_examples(
-    case: Case, policies: Sequence[Policy], models: Sequence[ArrivalModel]
-) -> list[Route]:
-    """Trace a few orders of each arrival model with their events, to explain what gets lost."""
-    cheap = [policy for policy in policies if not is_costly(policy)]
-    source = tuple(range(len(case.pool)))
-    names: dict[str, str] = {FORWARD.name: FORWARD.name}
-    schedules = []
-    for model in models:
-        orders = [order for order in choose_orders(model, case.pool) if order != source]
-        for order in _spread(list(dict.fromkeys(orders)), _MOST_EXAMPLES):
-            name = f"{model.name}#{len(names)}"
-            names[name] = model.name
-            schedules.append(Schedule(name, _Fixed(order), redelivers=model.redelivers))
-    routes = trace_case(case, cheap, schedules) if cheap and schedules else ()
-    return [replace(route, schedule=names[route.schedule]) for route in routes]
-
-
-_MOST_EXAMPLES = 4
-
-
-def _spread(orders: Sequence[Order], most: int) -> list[Order]:
-    """Choose a few orders, evenly spread over the list, which begins with small disorder."""
-    if len(orders) <= most:
-        return list(orders)
-    return [orders[at * (len(orders) - 1) // (most - 1)] for at in range(most)]
 
 
 def _enter_counts(case: Case, routes: Sequence[Route], model: str, sums: Sums[Key]) -> None:

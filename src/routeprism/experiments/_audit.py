@@ -225,7 +225,7 @@ def prepare_audit(
             subject,
             policies,
             counts={
-                coordinate.name for _, _, coordinate in plan.coordinates if coordinate.is_count
+                coordinate.name for _, _, coordinate in plan.coordinates if coordinate.is_counted
             },
         ),
         pacing,

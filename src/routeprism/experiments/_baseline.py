@@ -34,25 +34,36 @@ def count_baseline(
         if route.schedule != FORWARD.name or route.failed:
             continue
         for evidence, exposure in zip(support, route.exposures, strict=True):
-            lacking = evidence - exposure.sources
             counts[route.policy, "questions"] += bool(evidence)
-            counts[route.policy, "lacking"] += bool(lacking)
-            counts[route.policy, "never_kept"] += bool(lacking - route.retained)
-            counts[route.policy, "never_shown"] += bool(lacking & route.retained)
+            counts[route.policy, "lacking"] += not evidence <= exposure.sources
     names = [coordinate.name for _, _, coordinate in coordinates]
-    if "stale_only.route" not in names:
-        return counts
-    sides = [names.index(f"stale_only.{side}") for side in ("forward", "route")]
+    wrong = {
+        "never_kept": ("all_covered.retained", 0),
+        "never_shown": ("all_covered.exposed", 0),
+        "outdated": ("stale_only", 1),
+        "updates": ("stale_only", None),
+    }
+    for name, (quantity, value) in wrong.items():
+        if f"{quantity}.route" in names:
+            sides = [names.index(f"{quantity}.{side}") for side in ("forward", "route")]
+            for policy, every in _find_always(tables, sides, value).items():
+                counts[policy, name] = int(every.sum())
+    for policy in {policy for policy, _ in counts}:  # what is never kept is never shown either
+        counts[policy, "never_shown"] -= counts[policy, "never_kept"]
+    return counts
+
+
+def _find_always(
+    tables: Mapping[tuple[str, str], npt.NDArray[np.float64]],
+    sides: Sequence[int],
+    value: float | None,
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Find for each policy the questions that have a value in every order; None for any value."""
     every: dict[str, npt.NDArray[np.bool_]] = {}
-    dated: dict[str, npt.NDArray[np.bool_]] = {}
     for (policy, schedule), values in tables.items():
         if not overlaps_writes(schedule):
-            stale = values[:, sides]
-            is_stale = np.all(stale == 1, axis=1)
-            every[policy] = every.get(policy, is_stale) & is_stale
-            is_dated = np.all(~np.isnan(stale), axis=1)
-            dated[policy] = dated.get(policy, is_dated) | is_dated
-    for policy, questions in every.items():
-        counts[policy, "outdated"] += int(questions.sum())
-        counts[policy, "updates"] += int(dated[policy].sum())
-    return counts
+            numbers = values[:, sides]
+            equal = ~np.isnan(numbers) if value is None else numbers == value
+            always = np.all(equal, axis=1)
+            every[policy] = every.get(policy, always) & always
+    return every

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from routeprism.errors import ContractError
-from routeprism.experiments._arrival_values import enter_arrivals, has_few_orders, trace_examples
+from routeprism.experiments._arrival_values import enter_arrivals, has_few_orders
 from routeprism.experiments._baseline import count_baseline
 from routeprism.experiments._case_values import (
     coordinates_of,
@@ -42,27 +40,27 @@ from routeprism.experiments._update_values import enter_displacements, resolve_b
 from routeprism.experiments.builds import build_findings, build_values
 from routeprism.experiments.mechanism import Contrast
 from routeprism.experiments.retention import enter_over_time
-from routeprism.measures import Coordinate, Sums
+from routeprism.measures import Sums
 from routeprism.models import Model
 from routeprism.orders import ArrivalModel, Schedule
 from routeprism.policies import Policy, StandIn, interface_of
+from routeprism.quantities import Quantity
 from routeprism.records import Benchmark, Case
 from routeprism.routes import (
     FIRST_POOLS,
     CrossFit,
     Leak,
-    LossPlace,
+    LostCase,
     Pair,
     Route,
     RouteChecks,
     RouteCounts,
     check_isolation,
-    count_absence,
-    count_cases,
-    explain_absence,
+    explain_cases,
     find_case_leak,
     knowing_users,
-    observe_losses,
+    list_absences,
+    list_cases,
     trace_case,
 )
 from routeprism.runs import Finding, States, StoredRun, question_row
@@ -107,6 +105,8 @@ class Plan:
     """Models that can report which records contain no word for them."""
     updates: str = ""
     """The label source that outdated evidence is read from; empty for none."""
+    explains_losses: bool = True
+    """Whether causes of losses are tested."""
     extensions: tuple[Extension, ...] = field(default_factory=list_own_coordinates)
     """Coordinates that the caller extends RoutePrism with, which worker processes need as well."""
 
@@ -129,10 +129,10 @@ class Plan:
     @property
     def explains(self) -> bool:
         """Whether losses are explained: published benchmarks declare no arrival models."""
-        return bool(self.arrivals or self.benchmark.arrivals)
+        return self.explains_losses and bool(self.arrivals or self.benchmark.arrivals)
 
     @property
-    def coordinates(self) -> tuple[tuple[str, str, Coordinate[Pair]], ...]:
+    def coordinates(self) -> tuple[tuple[str, str, Quantity[Pair]], ...]:
         """Return (experiment, label source, coordinate) for everything that is observed."""
         return coordinates_of(self.labels, self.updates)
 
@@ -250,23 +250,22 @@ def _observe_losses(
     case: Case,
     policies: Sequence[Policy],
     routes: Sequence[Route],
-    cases: Counter[LossPlace],
+    cases: list[LostCase],
 ) -> LossCounts:
     """Explain losses under ordinary arrivals first, then on the routes, then in source order.
 
-    `cases` counts those of the arrival models: all orders that were built, not a few examples.
+    `cases` are those of the arrival models.
     """
-    examples = trace_examples(case, policies, plan.arrivals)
-    losses = LossCounts.of(
-        chain(
-            observe_losses(case, policies, examples, plan.labels),
-            observe_losses(case, policies, routes, plan.labels),
-            *(explain_absence(case, policy, routes, plan.labels) for policy in policies),
-        )
-    )
-    losses.cases.update(cases)
-    losses.cases.update(count_cases(routes, plan.labels))
-    losses.cases.update(count_absence(case, routes, plan.labels))
+    whole = [
+        *cases,
+        *list_cases(routes, plan.labels),
+        *list_absences(case, routes, plan.labels),
+    ]
+    whole = [lost for lost in whole if not lost.overlaps]  # anomalies explain those
+    sides = [side for s in plan.schedules for side in (s, s.reference) if side is not None]
+    procedures = {schedule.procedure.name: schedule.procedure for schedule in sides}
+    losses = LossCounts.of(explain_cases(case, policies, whole, procedures))
+    losses.cases.update(lost.place for lost in whole)
     return losses
 
 

@@ -18,7 +18,6 @@ from routeprism.experiments._update_values import Resolved, enter_prevented
 from routeprism.experiments.mechanism import Contrast
 from routeprism.measures import (
     COORDINATES,
-    Coordinate,
     Sums,
     registered_coordinates,
     retention_coordinates,
@@ -26,6 +25,7 @@ from routeprism.measures import (
 )
 from routeprism.orders import FORWARD, Schedule
 from routeprism.policies import Policy
+from routeprism.quantities import Quantity
 from routeprism.records import Case
 from routeprism.routes import Pair, Route, list_counterparts
 
@@ -50,7 +50,7 @@ STATES_COMPARED, STATES_CHANGED = "count.states_compared", "count.canonical_stat
 
 PairValues: TypeAlias = "dict[tuple[str, str], npt.NDArray[np.float64]]"
 """(policy, order of arrival) → questions × coordinates."""
-SourcedCoordinate: TypeAlias = tuple[str, str, Coordinate[Pair]]
+SourcedCoordinate: TypeAlias = tuple[str, str, Quantity[Pair]]
 """(experiment, label source, coordinate)."""
 
 
@@ -61,7 +61,7 @@ def coordinates_of(labels: str, updates: str = "") -> tuple[SourcedCoordinate, .
 
 @lru_cache(maxsize=8)
 def _list_coordinates(
-    labels: str, updates: str, own: tuple[Coordinate[Pair], ...]
+    labels: str, updates: str, own: tuple[Quantity[Pair], ...]
 ) -> tuple[SourcedCoordinate, ...]:
     retention = retention_coordinates(labels) if labels else ()
     changes = update_coordinates(updates) if updates else ()

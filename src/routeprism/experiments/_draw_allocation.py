@@ -18,14 +18,13 @@ from routeprism.experiments._collection import (
 )
 from routeprism.experiments._rows import Key
 from routeprism.measures import Sums, TwoStages, allocate_draws, pilot_size, shrink_variances
+from routeprism.quantities import find_quantity
 from routeprism.runs import Run
 
 _LEAST = 2
 """The fewest later draws: a residual needs two."""
 _MOST = 10
 """The most draws of a prompt, as a multiple of the planned number."""
-_PILOT_ALONE = ("count.", "miss.", "extra.")
-"""Quantities that count answers or pairs: those of the pilot, which all questions have."""
 _PILOT_ARMS = ("forward-first", "route-first")
 """Pairs apart by the side that was submitted first, which is not the same in both stages."""
 
@@ -58,7 +57,8 @@ class StagedAnswers:
 
     def _combine(self, key: Key, first: Any, second: Any) -> Any:
         column, _ = key
-        alone = column.quantity.startswith(_PILOT_ALONE) or column.arm in _PILOT_ARMS
+        # Counts of answers or pairs are those of the pilot, which all questions have.
+        alone = find_quantity(column.quantity).is_count or column.arm in _PILOT_ARMS
         if alone or second is None or first[1] != second[1]:
             return first
         total = self.share * first[0] + (1 - self.share) * second[0]

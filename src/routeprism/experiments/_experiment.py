@@ -25,6 +25,7 @@ from routeprism.exhibits import (
     make_table,
 )
 from routeprism.orders import name_reference
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Finding, Rows, StoredRun
 from routeprism.specs import EXTENSIONS, Extension, registered
 
@@ -157,8 +158,6 @@ class Experiment:
     """List the labelled items behind a row, given its run and questions; None if it has none."""
     excluded: Callable[[Iterable[tuple[str, str]]], frozenset[str]] | None = None
     """Name the questions of a stratum, given as (user, question), that its rows leave out."""
-    weighting: Mapping[str, str] = field(default_factory=dict)
-    """Quantity → what counts equally in it, unless it is what the benchmark's weighting says."""
 
     @property
     def source(self) -> str:
@@ -335,9 +334,9 @@ def place_route(names: AnswerNames) -> Mapping[str, str]:
 
 def sides_read(row: EstimateRow) -> tuple[str, ...]:
     """Name the routes whose answers a quantity reads; empty for both."""
-    side = row.quantity.removesuffix(".single").rpartition(".")[2]
-    routes = {"forward": (name_reference(row.schedule),), "route": (row.schedule,)}
-    return routes.get(side, ())
+    routes = {"forward": name_reference(row.schedule), "route": row.schedule}
+    sides = find_quantity(row.quantity).sides
+    return tuple(routes[side] for side in sides if side in routes) if len(sides) == 1 else ()
 
 
 def select_sides(

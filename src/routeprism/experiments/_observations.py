@@ -18,9 +18,10 @@ from routeprism.models import Model
 from routeprism.policies import Block, Policy, unwrap_policy
 from routeprism.records import Case
 from routeprism.routes import (
-    Cause,
+    CauseKind,
     Leak,
     Loss,
+    LossLevel,
     LossPlace,
     Route,
     RouteChecks,
@@ -108,7 +109,7 @@ class Observations:
         return tuple(f"{failure.policy}: {failure.reason}" for failure in self.failures)
 
 
-LossKind = tuple[str, str, Cause, bool]
+LossKind = tuple[str, str, CauseKind, bool]
 """Policy, schedule, cause, and whether a record was lost."""
 MOST_LOSSES = 200
 """The number of explained cases that are stored for each memory and order of arrival."""
@@ -141,6 +142,10 @@ class LossCounts:
             self._store(loss)
         self.counts.update(later.counts)
         self.cases.update(later.cases)
+
+    def count_all(self, policy: str, schedules: Iterable[str], level: LossLevel) -> int:
+        """Count all cases of a level under some orders, tested or not."""
+        return sum(self.cases[policy, schedule, level] for schedule in schedules)
 
     def _store(self, loss: Loss) -> None:
         place, kind = (loss.policy, loss.schedule), _kind_of(loss)

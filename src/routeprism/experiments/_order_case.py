@@ -460,11 +460,11 @@ def _list_notes(landscape: Landscape) -> list[str]:
         notes.append(f"{landscape.note} (user '{landscape.user}')")
     for failure in landscape.failures[:1]:
         order = "-".join(map(str, failure.order))
-        draw = "" if failure.index is None else f", draw {failure.index} of {landscape.arrival}"
+        draw = "" if failure.index is None else f" (draw {failure.index} of {landscape.arrival})"
         notes.append(
             f"{landscape.policy} raised an error in {landscape.failed} of {landscape.orders} "
-            f"orders of user '{landscape.user}', such as {order}{draw}: {failure.message}. It "
-            f"comes again with schedule explicit:order={order}"
+            f"orders of user '{landscape.user}': {failure.message}. Repeat it with schedule "
+            f"explicit:order={order}{draw}"
         )
     return notes
 

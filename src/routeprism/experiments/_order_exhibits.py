@@ -77,8 +77,8 @@ def _describe(quantities: Mapping[str, EstimateRow]) -> Iterator[Phrase]:
     across = quantities.get("support_kept.uniform") or quantities.get("support_kept.arrival")
     if across is not None:
         ends = (
-            compose_rows("{value:value} {side}", value=quantities[name], side=side)
-            for side in ("forward", "reverse")
+            compose_rows("{value:value} {where}", value=quantities[name], where=where)
+            for side, where in (("forward", "in source order"), ("reverse", "in reversal"))
             if (name := f"support_kept.{side}") in quantities
         )
         yield compose_rows(
@@ -90,7 +90,7 @@ def _describe(quantities: Mapping[str, EstimateRow]) -> Iterator[Phrase]:
     if stale is not None:
         yield compose_rows(
             "a question about an update ends with the old value alone in {share} of orders, "
-            "{forward:value} forward",
+            "{forward:value} in source order",
             share=stale,
             forward=quantities["stale_only.forward"],
         )
@@ -120,7 +120,7 @@ def _group_reorderings(
 
 
 def _reordering_statements(findings: Iterable[Finding]) -> Iterator[Statement]:
-    """Describe how small the reorderings are that lose, or save, support."""
+    """Describe how small the reorderings are that lose, or save, evidence."""
     for policy, values in _group_reorderings(findings, "support").items():
         retained = [value for value in values if value["forward_keeps"]]
         lost = [value for value in retained if value["found"]]
@@ -162,7 +162,7 @@ def _describe_search(values: Sequence[Mapping[str, object]]) -> str:
 
 
 def position_statements(findings: Iterable[Finding], labels: str) -> Iterator[Statement]:
-    """Describe where in the source support is."""
+    """Describe where in source order the evidence is."""
     for finding in findings:
         if finding.name != "support_position":
             continue
@@ -178,11 +178,13 @@ def position_statements(findings: Iterable[Finding], labels: str) -> Iterator[St
             continue
         for side, questions in value.items():
             text = (
-                f"{questions['questions']} questions keep some evidence {side[5:]} only; its mean "
-                f"position is {questions['mean_position']:.3f}"
+                f"{questions['questions']} questions keep some evidence {_ENDS[side]} only; its "
+                f"mean position is {questions['mean_position']:.3f}"
             )
             yield Statement((text,), "orders", finding.policy)
 
+
+_ENDS = {"only_forward": "in source order", "only_reverse": "in reversal"}
 
 _MOST_POOLS = 60
 """How many pools a survival map has rows for."""
@@ -190,8 +192,8 @@ _MOST_LINES = 500
 _TABLES = {
     "smallest_reordering": (
         "Smallest reorderings",
-        "The fewest inversions that change the outcome of a question. Source positions count "
-        "from 0.",
+        "The fewest inversions (pairs that arrive in the opposite of source order) that change the "
+        "outcome of a question.",
     ),
     "worst_order": ("Worst orders", "For each pool, the order that is worst for the objective."),
 }
@@ -201,7 +203,7 @@ _SHARES = {
     "order_change": "different records",
     "support_kept": "some evidence kept",
     "support_kept.forward": "in source order",
-    "support_kept.reverse": "in reverse",
+    "support_kept.reverse": "in reversal",
     "order_failed": "failed",
 }
 """The columns of numbers; over all orders, the share that keeps evidence has two names."""
@@ -307,9 +309,14 @@ def _chart_survival(findings: Sequence[Finding]) -> Iterator[Chart]:
         routes.setdefault((finding.policy, finding.schedule), []).append(finding)
     for (policy, schedule), pools in routes.items():
         values = [
-            {"user": shorten(finding.user, 24), "position": position, "kept": probability}
+            {
+                "user": shorten(finding.user, 24),
+                "record": shorten(record),
+                "position": position,
+                "kept": probability,
+            }
             for finding in pools[:_MOST_POOLS]
-            for _, position, probability in finding.value
+            for record, position, probability in finding.value
         ]
         if not values:
             continue

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from routeprism import specs
 from routeprism.errors import SpecError, nearest
+from routeprism.exhibits import name_record, shorten
 from routeprism.experiments._observations import Observations, observe_exposure
 from routeprism.experiments._order_stale import StaleOutcomes
 from routeprism.landscape import (
@@ -18,8 +19,7 @@ from routeprism.landscape import (
     Reordering,
     RetainedValue,
     WorstOrder,
-    describe_moves,
-    find_moves,
+    describe_reordering,
     shrink_all,
     worst_order,
 )
@@ -27,7 +27,7 @@ from routeprism.measures import jaccard
 from routeprism.orders import ArrivalModel, Order
 from routeprism.policies import Exposure, Memory, Policy, interface_of
 from routeprism.policies.own import open_memory
-from routeprism.records import Case, Pool, Question, read_time
+from routeprism.records import Case, Pool, Question, Record, read_time
 from routeprism.runs import Finding
 
 Outcome: TypeAlias = "str | Callable[[Memory, Question], Hashable]"
@@ -45,7 +45,7 @@ OUTCOMES = {
 """The outcomes that have a name."""
 
 _LONGEST = 90
-"""How much of a question a sentence quotes."""
+"""How many characters of a question a sentence quotes."""
 
 
 def outcome_named(name: str) -> Outcome:
@@ -104,7 +104,7 @@ class OrderSearch:
                     most_states=self.most_states,
                     builds=self.builds,
                 )
-                sentence = worst_sentence(worst, name, pool.user)
+                sentence = describe_worst(worst, name, pool)
                 value = {**asdict(worst), "objective": name, "sentence": sentence}
                 findings.append(self._finding("worst_order", value, schedule=model.name))
                 if not model.redelivers:
@@ -150,11 +150,11 @@ class OrderSearch:
     ) -> dict[str, object]:
         """Write a reordering as plain JSON."""
         if outcome == STALE_ONLY and self.stale is not None:
-            sentence = describe_stale_reordering(
+            sentence = describe_stale_change(
                 reordering, question, self.case.pool, *self.stale.evidence(question)
             )
         else:
-            sentence = reordering_sentence(reordering, outcome, question, support)
+            sentence = describe_change(reordering, outcome, question, support, self.case.pool)
         return {
             "found": reordering.found,
             "order": reordering.order,
@@ -223,21 +223,21 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _quote_question(question: Question) -> str:
-    text = " ".join(question.text.split())
-    return f"“{text}”" if len(text) <= _LONGEST else f"“{text[:_LONGEST].rstrip()}…”"
+    return f"“{shorten(' '.join(question.text.split()), _LONGEST)}”"
 
 
-def reordering_sentence(
-    reordering: Reordering, outcome: Outcome, question: Question, support: frozenset[str]
+def describe_change(
+    reordering: Reordering,
+    outcome: Outcome,
+    question: Question,
+    evidence: frozenset[str],
+    pool: Pool,
 ) -> str:
     """Describe in one sentence the effect of the smallest change of order, if any has one."""
     quoted = _quote_question(question)
-    who = (
-        f"the only record supporting {quoted}"
-        if len(support) == 1
-        else f"all {len(support)} records supporting {quoted}"
-    )
-    verb = "is" if len(support) == 1 else "are"
+    records = {1: "the only record", 2: "both records"}
+    who = f"{records.get(len(evidence), f'all {len(evidence)} records')} with evidence for {quoted}"
+    verb = "is" if len(evidence) == 1 else "are"
     if not reordering.found:
         sure = (
             "No order changes"
@@ -246,19 +246,23 @@ def reordering_sentence(
         )
         if outcome != "support":
             return f"{sure} the outcome of {quoted}."
-        state = _describe_forward(reordering.forward)
-        return f"{sure} whether support of {quoted} is kept: it {state} in all."
-    end = "." if reordering.exact else " (found by a search: a smaller reordering may exist)."
+        state = "is kept" if reordering.forward else "is dropped"
+        return f"{sure} whether evidence for {quoted} is kept: it {state} in all."
+    end = _end_sentence(reordering)
+    steps = describe_reordering(reordering.order, pool)
     if outcome != "support":
-        return f"{reordering.instruction}, and the outcome of {quoted} changes{end}"
+        return f"{steps[0].upper()}{steps[1:]}, and the outcome of {quoted} changes{end}"
     if reordering.forward:
-        return f"{reordering.instruction}, and {who} {verb} dropped{end}"
-    step = reordering.instruction[0].lower() + reordering.instruction[1:]
-    consequence = "it is kept" if len(support) == 1 else "one of them is kept"
-    return f"In source order {who} {verb} dropped already; {step}, and {consequence}{end}"
+        return f"{steps[0].upper()}{steps[1:]}, and {who} {verb} dropped{end}"
+    consequence = "it is kept" if len(evidence) == 1 else "one of them is kept"
+    return f"In source order {who} {verb} dropped already; {steps}, and {consequence}{end}"
 
 
-def describe_stale_reordering(
+def _end_sentence(reordering: Reordering) -> str:
+    return "." if reordering.exact else " (found by a search: a smaller reordering may exist)."
+
+
+def describe_stale_change(
     reordering: Reordering,
     question: Question,
     pool: Pool,
@@ -272,25 +276,29 @@ def describe_stale_reordering(
             return f"In every order looked at, {quoted} ends with the old value alone."
         sure = "In no order" if reordering.exact else f"In none of {reordering.looked} orders tried"
         return f"{sure} does {quoted} end with the old value alone."
-    end = "." if reordering.exact else " (found by a search: a smaller reordering may exist)."
+    end = _end_sentence(reordering)
     if reordering.forward:
-        step = reordering.instruction[0].lower() + reordering.instruction[1:]
+        steps = describe_reordering(reordering.order, pool)
         return (
-            f"In source order {quoted} ends with the old value alone; {step}, and it does not{end}"
+            f"In source order {quoted} ends with the old value alone; {steps}, and it does not{end}"
         )
     inverted = (
         _find_inversion(reordering, pool, current, stale) if len(reordering.moves) == 1 else None
     )
     if inverted is not None:
-        earlier, later = inverted
-        steps = [f"{_name_record(pool, earlier)} arrives after {_name_record(pool, later)}"]
+        earlier, later = (_name_with_date(pool.records[position]) for position in inverted)
+        arrivals = [f"{earlier} arrives after {later}"]
     else:
-        steps = [
-            f"{_name_record(pool, move.record)} arrives "
-            + ("first" if move.after is None else f"after {_name_record(pool, move.after)}")
+        arrivals = [
+            f"{_name_with_date(pool.records[move.record])} arrives "
+            + (
+                "first"
+                if move.after is None
+                else f"after {_name_with_date(pool.records[move.after])}"
+            )
             for move in reordering.moves
         ]
-    return f"If {' and '.join(steps)}, the memory shows only the old value for {quoted}{end}"
+    return f"If {' and '.join(arrivals)}, the memory shows only the old value for {quoted}{end}"
 
 
 def _find_inversion(
@@ -309,34 +317,30 @@ def _find_inversion(
     return inverted[-1] if inverted else None
 
 
-def _name_record(pool: Pool, position: int) -> str:
-    """Name a record by its position and its date."""
-    stamp = pool.records[position].timestamp
-    time = None if stamp is None else read_time(stamp)
-    return f"record {position}" + (f" of {time.day} {time:%B %Y}" if time else "")
-
-
-def _describe_forward(forward: Any) -> str:
-    return "is kept" if forward else "is dropped"
+def _name_with_date(record: Record) -> str:
+    time = None if record.timestamp is None else read_time(record.timestamp)
+    date = f" of {time.day} {time:%B %Y}" if time else ""
+    return f"{name_record(record.id, record.text)}{date}"
 
 
 _OBJECTIVES = {
-    "support": "share of questions with support kept",
+    "support": "share of questions with some evidence kept",
     STALE_ONLY: "share of questions that do not end with the old value alone",
 }
 
+_MOST_MOVES = 2
+"""How many moves the sentence about a worst order lists; the finding contains all."""
 
-def worst_sentence(worst: WorstOrder, name: str, user: str) -> str:
+
+def describe_worst(worst: WorstOrder, name: str, pool: Pool) -> str:
     """Describe which order is worst, and whether that is known or only what a search met."""
-    measure = _OBJECTIVES.get(name, "mean J with forward")
+    measure = _OBJECTIVES.get(name, "mean overlap with source order (J)")
     if not worst.value < worst.forward:
         sure = "no order lowers" if worst.exact else "a search found no order that lowers"
-        return f"{user}: {sure} the {measure}, {worst.forward:.3f} forward"
+        return f"{pool.user}: {sure} the {measure}, {worst.forward:.3f} in source order"
     sure = "the worst order" if worst.exact else f"the worst of {worst.looked} orders searched"
-    steps = find_moves(worst.order)
-    sentence = (
-        describe_moves(steps) if len(steps) <= 3 else "the order " + "-".join(map(str, worst.order))
-    )
+    steps = describe_reordering(worst.order, pool, most=_MOST_MOVES)
     return (
-        f"{user}: {measure} {worst.value:.3f} in {sure} ({sentence}), {worst.forward:.3f} forward"
+        f"{pool.user}: {measure} {worst.value:.3f} in {sure} ({steps}), {worst.forward:.3f} in "
+        f"source order"
     )

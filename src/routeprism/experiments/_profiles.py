@@ -13,8 +13,9 @@ from routeprism.experiments._collection import Answers, AnswersByModel, Asking
 from routeprism.experiments._rows import Column, Key
 from routeprism.experiments._stages import Traced
 from routeprism.experiments._strata import Sheet, Strata, Values, restrict
-from routeprism.measures import ANSWER_COORDINATES, Coordinate, Draws, Sums
+from routeprism.measures import ANSWER_COORDINATES, Draws, Sums
 from routeprism.prompts import Filler
+from routeprism.quantities import Quantity
 from routeprism.records import Case
 
 REPEATED = ("H_cross", "H_within", "D_res", "D_star", "Delta_rep")
@@ -101,7 +102,7 @@ def pair_sides(
 def make_profile(groups: Groups, draws: Mapping[Comparison, Draws]) -> dict[str, Values]:
     """Return every coordinate's value for each question, averaged over its fillers."""
 
-    def read(coordinate: Coordinate[Draws], comparison: Comparison) -> float | None:
+    def read(coordinate: Quantity[Draws], comparison: Comparison) -> float | None:
         answers = draws.get(comparison)
         return None if answers is None else coordinate.value(answers)
 

@@ -61,7 +61,7 @@ def _enter_answers(stored: StoredRun, directory: Path, cells: Cells) -> None:
                 cells[answer.question].setdefault(place, []).append(answer.answer)
     for column, users in stored.per_question(experiment="routes").items():
         if column.quantity in ("accuracy.forward", "accuracy.route"):
-            side = "forward" if column.quantity.endswith("forward") else column.schedule
+            side = "forward" if column.quantity == "accuracy.forward" else column.schedule
             for values in users.values():
                 for id, value in values.items():
                     cells[id][f"{column.policy}, {column.model}, {side}: accuracy"] = value

@@ -21,6 +21,7 @@ from routeprism.exhibits import (
 from routeprism.experiments._answer_rows import PLACE, AnswerRows, list_answer_rows, title_place
 from routeprism.experiments.statements import compose_rows, join_phrases
 from routeprism.judge import describe_floor, is_at_floor
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Rows
 
 
@@ -55,16 +56,16 @@ def _describe_restoration(
     answers: AnswerRows, arm: str, gain: EstimateRow, control: EstimateRow
 ) -> Statement:
     """Describe what a record that was put back, or exchanged, is worth."""
-    record, matched = _RESTORED.get(arm, ("exchanging support records", ""))
+    record, matched = _RESTORED.get(arm, ("exchanging records with evidence", ""))
     if is_at_floor(gain):
         return _describe_floor(answers, gain, record)
     if arm == "identity-swap":
         return answers.state(
             "restoration",
             gain,
-            "where one support record stands in another's place, exchanging them is worth {row} "
-            "of accuracy; against a record without support there {control} ({row:size}, labels "
-            "{row:labels})",
+            "where one record with evidence stands in another's place, exchanging them is worth "
+            "{row} of accuracy; against a record without evidence there {control} "
+            "({row:size}, labels {row:labels})",
             control=control,
         )
     present = answers.find("restored-present", arm)
@@ -72,7 +73,7 @@ def _describe_restoration(
     return answers.state(
         "restoration",
         gain,
-        "putting {record} back {verdict} {row} of accuracy; against {matched} without support "
+        "putting {record} back {verdict} {row} of accuracy; against {matched} without evidence "
         "{control}{beside} ({row:size}, labels {row:labels})",
         "problem" if helps else "info",
         record=record,
@@ -81,7 +82,7 @@ def _describe_restoration(
         control=control,
         beside=""
         if present is None
-        else compose_rows(", against the route that had it {row}", row=present),
+        else compose_rows(", against the order that had it {row}", row=present),
     )
 
 
@@ -132,11 +133,8 @@ def _eligibility_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
 
     plain = Rows.of(rows).plain(experiment="restoration", model="")
     for (policy, schedule), group in plain.group("policy", "schedule").items():
-        counts = {
-            name.removeprefix("count."): row
-            for name, row in group.items()
-            if name.startswith("count.")
-        }
+        quantities = ((find_quantity(name), row) for name, row in group.items())
+        counts = {quantity.part: row for quantity, row in quantities if quantity.is_count}
         if not counts:
             continue
         rules = {rule: counts.pop(f"eligible.{rule}", None) for rule in ELIGIBILITY}
@@ -173,10 +171,10 @@ def tabulate_restoration(results: Results) -> list[Table]:
     """Show the conditions with their contrasts, and which pairs were eligible."""
     rows = results.rows.where(experiment="restoration", arm=_DESIGNS)
     eligible = [
-        (*place, arm or "single record", name.removeprefix("count."), format_row(row))
+        (*place, arm or "single record", quantity.part, format_row(row))
         for (*place, arm), group in rows.where(model="").group("policy", "schedule", "arm").items()
         for name, row in group.items()
-        if name.startswith("count.") and row.estimate is not None
+        if (quantity := find_quantity(name)).is_count and row.estimate is not None
     ]
     return [
         *_tabulate_conditions(

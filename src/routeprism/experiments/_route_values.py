@@ -28,11 +28,11 @@ from routeprism.experiments.mechanism import Contrast
 from routeprism.measures import (
     ANSWER_COORDINATES,
     OUTDATED_ANSWERS,
-    Coordinate,
     Draws,
     OutdatedAnswers,
     transition,
 )
+from routeprism.quantities import Quantity
 from routeprism.records import Case
 
 MAIN = ("H", "Delta", "D_res", "Delta_rep")
@@ -181,7 +181,7 @@ class _Readings:
                 self.sheet.put(coordinate.name, values, experiment="updates")
 
     def _read_outdated(
-        self, coordinate: Coordinate[OutdatedAnswers], pair: Comparison
+        self, coordinate: Quantity[OutdatedAnswers], pair: Comparison
     ) -> float | None:
         forward, route = self.answers.symbols.get(pair, ((), ()))
         question = pair.question

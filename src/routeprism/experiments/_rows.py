@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 from routeprism.judge import FLOOR, P_ADJUSTED, P_VALUE
 from routeprism.measures import (
     RESAMPLES,
-    Alternative,
     Drawing,
     Estimate,
     Interval,
     Tally,
     adjust_holm,
 )
+from routeprism.quantities import Alternative, find_quantity
 from routeprism.records import Benchmark
 from routeprism.runs import Column, EstimateRow
 
@@ -74,9 +74,8 @@ class Setting:
     """Answers per route and prompt."""
     scripted: Collection[str] = ()
     """Policies whose memories the scripted model built; their rows are flagged."""
-    sequential: Callable[[str], tuple[float, float] | None] | None = None
-    """In a run that stops early, gives the range of a quantity; its limits then hold at every
-    look."""
+    is_sequential: bool = False
+    """Whether the run stops early; limits of quantities with a range then hold at every look."""
 
 
 def drawing(setting: Setting) -> Drawing:
@@ -90,21 +89,22 @@ def estimate_rows(
     *,
     left_out: Collection[str] = (),
     by_question: Collection[str] = (),
-    tested: Mapping[str, Alternative] | None = None,
+    is_tested: bool = False,
 ) -> list[EstimateRow]:
     """Turn every column into a row.
 
     The quantities named also have leave-one-out limits, and an estimate in which every question
-    counts equally. Quantities that are `tested` against zero have a p-value over all questions.
+    counts equally. With `is_tested`, quantities that make a claim have a p-value, too.
     """
     rows: list[EstimateRow] = []
     estimates = tally.estimates(**drawing(setting))
     for (column, stratum), estimate in estimates.items():
         template = _template(setting, column, stratum, estimate, tally.count_of((column, stratum)))
-        if column.quantity.startswith(("count.", "miss.", "extra.")):
+        quantity = find_quantity(column.quantity)
+        if quantity.is_count:
             rows.append(template)
             continue
-        bounds = None if setting.sequential is None else setting.sequential(column.quantity)
+        bounds = quantity.range if setting.is_sequential else None
         sequence = bounds and tally.follow_sequence((column, stratum), bounds)
         rows.append(
             _with_limits(template, _at_every_look(estimate, sequence, setting), setting.seed)
@@ -115,8 +115,8 @@ def estimate_rows(
         if plain and (limits := tally.leave_one_out((column, stratum))):
             rows.extend(_left_out_rows(template, limits))
         whole = stratum == "all" and not (column.arm or column.mask)
-        if whole and (alternative := (tested or {}).get(column.quantity)) is not None:
-            p = _test_claim(tally, (column, stratum), setting, sequence, alternative)
+        if is_tested and whole and quantity.alternative:
+            p = _test_claim(tally, (column, stratum), setting, sequence, quantity.alternative)
             rows.append(replace(template, quantity=f"{P_VALUE}.{column.quantity}", estimate=p))
     return _mark_floor([*rows, *_question_rows(tally, setting, by_question)])
 
@@ -129,7 +129,7 @@ def _at_every_look(
     estimate: Estimate, sequence: tuple[float, float, float] | None, setting: Setting
 ) -> Estimate:
     """Replace the limits of an estimate from a run that stopped early, where that is possible."""
-    if setting.sequential is None:
+    if not setting.is_sequential:
         return estimate
     if sequence is None:
         return replace(estimate, warnings=(*estimate.warnings, FIXED_LIMITS))
@@ -145,7 +145,7 @@ def _test_claim(
     alternative: Alternative,
 ) -> float:
     """Return the p-value of a claim; that of a fixed number of units fails after stopping early."""
-    if setting.sequential is not None:
+    if setting.is_sequential:
         return 1.0 if sequence is None else sequence[2]
     return tally.p_value(key, seed=setting.seed, alternative=alternative)
 
@@ -157,7 +157,7 @@ def adjust_p_values(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
     """
     claims: dict[tuple[str, ...], EstimateRow] = {}
     for row in rows:
-        if row.quantity.startswith(f"{P_VALUE}."):
+        if find_quantity(row.quantity).derivation == P_VALUE:
             place = (row.experiment, row.policy, row.schedule, row.model, row.quantity)
             earlier = claims.get(place)
             wider = earlier is not None and len(row.filler) > len(earlier.filler)
@@ -165,7 +165,9 @@ def adjust_p_values(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
                 claims[place] = row
     adjusted = adjust_holm({row: row.estimate or 0.0 for row in claims.values()})
     return [
-        replace(row, quantity=f"{P_ADJUSTED}.{row.quantity.partition('.')[2]}", estimate=value)
+        replace(
+            row, quantity=f"{P_ADJUSTED}.{find_quantity(row.quantity).base.name}", estimate=value
+        )
         for row, value in adjusted.items()
     ]
 
@@ -206,14 +208,15 @@ def _question_rows(
 
 
 _Place = tuple[str, ...]
-_ON_CORRECTNESS = ("Delta", "Delta_rep", "D_correct")
+_ON_FLOOR = ("", P_VALUE, "loo_min", "loo_max", BY_QUESTION)
+"""Derivations that are flagged where the quantity itself is."""
 
 
 def _mark_floor(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
     """Flag statements about correctness if every accuracy that they compare is zero."""
     accuracies: dict[_Place, list[float | None]] = {}
     for row in rows:
-        if row.quantity.startswith("accuracy."):
+        if find_quantity(row.quantity).correctness == "level":
             accuracies.setdefault(_place(row), []).append(row.estimate)
     floor = {place for place, values in accuracies.items() if all(v == 0 for v in values)}
     return [
@@ -225,14 +228,9 @@ def _mark_floor(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
 
 
 def _is_of_floor(row: EstimateRow, floor: Collection[_Place]) -> bool:
-    quantity = row.quantity
-    for prefix in ("loo_min", "loo_max", BY_QUESTION):
-        quantity = quantity.removeprefix(f"{prefix}.")
-    contrast = row.experiment == "restoration" and "-" in quantity
-    is_accuracy = contrast or quantity in _ON_CORRECTNESS or quantity.startswith("accuracy.")
-    return (
-        bool(floor) and is_accuracy and not quantity.startswith("count.") and _place(row) in floor
-    )
+    quantity = find_quantity(row.quantity)
+    is_affected = bool(quantity.base.correctness) and quantity.derivation in _ON_FLOOR
+    return bool(floor) and is_affected and _place(row) in floor
 
 
 def _place(row: EstimateRow) -> _Place:
@@ -288,7 +286,7 @@ def _template(
         flags.append("embedded")
     if column.policy in setting.scripted:
         flags.append("scripted")
-    if setting.sequential is not None:
+    if setting.is_sequential:
         flags.append(SEQUENTIAL)
     return EstimateRow(
         **column._asdict(),

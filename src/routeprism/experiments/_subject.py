@@ -11,7 +11,7 @@ from routeprism.errors import SpecError, nearest
 from routeprism.experiments._experiment import list_own_masks
 from routeprism.experiments._rows import Setting
 from routeprism.experiments._strata import Masks
-from routeprism.experiments._until import Until, find_range
+from routeprism.experiments._until import Until
 from routeprism.measures import RESAMPLES, Interval, check_bootstrap, chosen_interval, limits_said
 from routeprism.orders import FORWARD, ArrivalModel, Schedule
 from routeprism.policies import (
@@ -163,7 +163,7 @@ class Statistics:
             self.resamples,
             embedded=built_in,
             scripted={policy.name for policy in policies if uses_scripted_model(policy)},
-            sequential=None if self.until is None else find_range,
+            is_sequential=self.until is not None,
             **details,
         )
 

@@ -17,7 +17,9 @@ from typing import Protocol, TypeAlias
 
 from routeprism.errors import SpecError
 from routeprism.experiments._rows import FIXED_LIMITS, Key
+from routeprism.judge import GAINED, LOST, NET
 from routeprism.measures import ConfidenceSequences, Sums
+from routeprism.quantities import find_quantity, list_quantities
 from routeprism.records import Benchmark, choose_cases
 from routeprism.runs import Column, Finding
 
@@ -28,24 +30,12 @@ _RISK = 0.05
 _FROM_BUILDS = "D_build"
 _DECIDING = ("V_changed", "retained_changed", "C_changed")
 """What decides the verdict of a memory before any model answers; every pair has a value."""
-_EVIDENCE = "evidence_lost"
+_EVIDENCE = (LOST, GAINED, NET)
 """What also decides it where evidence is labelled."""
 _OPTIONAL = ("I_changed", _FROM_BUILDS)
 """What also decides it of memories with a state, and of repeated builds."""
 _ANSWERING = "Delta_rep"
 """What decides the verdict once models answer."""
-_CLAIMED = frozenset("D_build Delta_rep D_res outdated_answer.route-forward".split())
-"""What the rows of an audit test: their p-values are adjusted for all of these claims."""
-_SHARES = frozenset(
-    "J J_T V_changed C_changed B_changed I_changed retained_changed evidence_lost H H_eq H_same "
-    "H_cross H_within".split()
-)
-_SHARE_PREFIXES = ("accuracy.", "recall.", "all_covered.", "overlap.", "kept.")
-_DIFFERENCES = frozenset(
-    "Delta Delta_rep D_res D_correct restored-absent restored-replacement restored-present "
-    "present-absent".split()
-)
-_FROM_ANSWERS = frozenset("H H_eq H_same H_cross H_within".split()) | _DIFFERENCES
 _STATEMENT = re.compile(r"\s*(?P<quantity>\S+?)\s*(?:±|\+/?-)\s*(?P<width>[0-9.eE-]+)\s*")
 
 
@@ -62,7 +52,7 @@ class Until:
     @property
     def reads_answers(self) -> bool:
         """Whether the quantity comes from a model's answers."""
-        return self.quantity in _FROM_ANSWERS or self.quantity.startswith("accuracy.")
+        return find_quantity(self.quantity).reads_answers
 
 
 def parse_until(text: str) -> Until:
@@ -76,22 +66,13 @@ def parse_until(text: str) -> Until:
         width = 0.0
     if match is None or not 0 < width < 1:
         raise SpecError(f"Expected a statement such as J±0.05, or verdict, but got until={text!r}")
-    if find_range(match["quantity"]) is None:
+    if find_quantity(match["quantity"]).range is None:
+        names = [quantity.name for quantity in list_quantities() if quantity.range is not None]
         raise SpecError(
             f"until={text!r}: '{match['quantity']}' has no known range, which limits that are "
-            f"valid at every look require. Quantities with a range: "
-            f"{', '.join(sorted(_SHARES | _DIFFERENCES))}, accuracy.forward, …"
+            f"valid at every look require. Quantities with a range: {', '.join(sorted(names))}"
         )
     return Until(f"{match['quantity']}±{match['width']}", match["quantity"], width)
-
-
-def find_range(quantity: str) -> tuple[float, float] | None:
-    """Return the range of a quantity's values; None if it is not known."""
-    if quantity in (*_DIFFERENCES, _FROM_BUILDS) or quantity.endswith(".route-forward"):
-        return -1.0, 1.0
-    if quantity in _SHARES or quantity.startswith(_SHARE_PREFIXES):
-        return 0.0, 1.0
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +166,16 @@ class Watch:
         for (column, stratum), entry in sums.items():
             if stratum != "all" or column.mask or column.arm or not column.policy:
                 continue
-            is_claimed = column.quantity in _CLAIMED
-            if is_claimed:
+            quantity = find_quantity(column.quantity)
+            if quantity.is_claim:
                 self.claims.add(column)
             if (_name_place(column), column.quantity) not in self.expected | self.optional:
                 continue
             sequence = self.sequences.get(column)
             if sequence is None:
-                bounds = find_range(column.quantity) or (0.0, 1.0)
+                bounds = quantity.range or (0.0, 1.0)
                 # Claims have the same bets here and in their row, and so the same p-value.
-                alpha = _RISK if is_claimed else self._risk
+                alpha = _RISK if quantity.is_claim else self._risk
                 sequence = self.sequences[column] = ConfidenceSequences([bounds], alpha=alpha)
             sequence.add([entry[0] / entry[1]])
         return self.holds
@@ -283,7 +264,7 @@ def open_watch(
         further = (builds > 1) * len({place[:2] for place in places})
         expected = frozenset(product(places, (_ANSWERING,)))
         return Watch(until, expected, further_claims=further)
-    deciding = (*_DECIDING, _EVIDENCE) if evidence else _DECIDING
+    deciding = (*_DECIDING, *_EVIDENCE) if evidence else _DECIDING
     expected = frozenset(product(places, deciding))
     return Watch(until, expected, frozenset(product(places, _OPTIONAL)))
 

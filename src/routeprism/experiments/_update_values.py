@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from routeprism.experiments._rows import Column, Key
-from routeprism.measures import DISPLACEMENTS, Coordinate, Displacements, Sums
+from routeprism.measures import DISPLACEMENTS, Displacements, Sums
 from routeprism.orders import FORWARD
+from routeprism.quantities import Quantity
 from routeprism.records import Case, event_order, is_in_event_order
 from routeprism.routes import Pair, Route
 
@@ -49,7 +50,7 @@ def resolve_by_time(case: Case, routes: Sequence[Route], updates: str) -> Resolv
 
 
 def enter_prevented(
-    coordinates: Sequence[tuple[str, str, Coordinate[Pair]]],
+    coordinates: Sequence[tuple[str, str, Quantity[Pair]]],
     values: Mapping[tuple[str, str], npt.NDArray[np.float64]],
     resolved: Resolved,
     sums: Sums[Key],

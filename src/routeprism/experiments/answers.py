@@ -35,7 +35,7 @@ from routeprism.experiments._strata import DISTINCT
 from routeprism.experiments.layers import draw_profile
 from routeprism.experiments.statements import Phrase, compose_rows, describe_residual, join_phrases
 from routeprism.judge import describe_doubt, describe_floor, describe_unreadable, is_at_floor
-from routeprism.measures import Alternative
+from routeprism.orders import describe_arrival, locate_base
 from routeprism.prompts import Provenance
 from routeprism.records import Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
@@ -45,12 +45,8 @@ GROUPS = (
     Group("changed-preserved", "support-changed", "support-preserved", left_out=MAIN),
 )
 """Groups of questions that are compared within units: by dispatch order, by change of support."""
-TESTED: Mapping[str, Alternative] = {
-    "Delta_rep": "two-sided",
-    "D_res": "greater",
-    "outdated_answer.route-forward": "greater",
-}
-"""Quantities whose difference from zero is a claim about order."""
+_NO_ANSWER = ("count.no_answer.forward", "count.no_answer.route")
+"""Counts of answers that cannot be read, which have no row where there are none."""
 _REPLICATION = "replication"
 
 
@@ -64,9 +60,9 @@ def _finish(collection: Gathered) -> StageResult:
     options = {"left_out": MAIN, "by_question": MAIN}
     rows = [
         row
-        for row in estimate_rows(collection.tally, collection.setting, tested=TESTED, **options)
+        for row in estimate_rows(collection.tally, collection.setting, is_tested=True, **options)
         if duplicates or not row.mask.endswith(DISTINCT)  # else it repeats the plain rows
-        if row.estimate or not row.quantity.startswith("count.no_answer")
+        if row.estimate or row.quantity not in _NO_ANSWER
     ]
     rows += difference_rows(collection.tally, collection.setting, GROUPS)
     unmatched = collection.list_reasons(
@@ -106,7 +102,9 @@ def answer_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         first = answers.find("accuracy.forward") or differ
         if first is None:
             continue
-        if unreadable := describe_unreadable(answers.find, f"on {answers.schedule}"):
+        if unreadable := describe_unreadable(
+            answers.find, f"under {describe_arrival(answers.schedule)}"
+        ):
             yield answers.state("answers", first, "{text}", "warning", text=unreadable)
             continue
         claimed = change is not None and answers.is_shown(change)
@@ -133,10 +131,11 @@ def _describe_accuracy(answers: AnswerRows, change: EstimateRow) -> Phrase:
     before, after = (answers.rows["", "", f"accuracy.{side}"] for side in ("forward", "route"))
     doubt = describe_doubt(change)
     return compose_rows(
-        "accuracy {before:value} forward, {after:value} on {schedule} ({change}){floor}{doubt}",
+        "accuracy {before:value} {base}, {after:value} under {arrival} ({change}){floor}{doubt}",
         before=before,
         after=after,
-        schedule=answers.schedule,
+        base=locate_base([answers.schedule]),
+        arrival=describe_arrival(answers.schedule),
         change=change,
         floor=f": {describe_floor(change)}" if is_at_floor(change) else "",
         doubt=f": {doubt}" if doubt and not answers.is_shown(change) else "",
@@ -187,7 +186,7 @@ def _tabulate_answers(results: Results) -> list[Table]:
         "What the answers do",
         "H: first answers differ. Δ: change of correctness. D_res: disagreement beyond the "
         "model's own sampling. Δ_rep: change of accuracy over all draws. The last columns count "
-        "first answers, forward and then in the other order: C correct, I incorrect.",
+        "first answers, in source order and then in the other order: C correct, I incorrect.",
         (
             *PLACE,
             *SYMBOLS.values(),
@@ -229,7 +228,7 @@ def _chart_transitions(rows: Rows) -> Iterator[Chart]:
             for at, (words, number) in enumerate(counts.items())
         )
     if values:
-        title = "Correctness of the first answers, forward and then in the other order"
+        title = "Correctness of the first answers, in source order and then in the other order"
         words = "; ".join(described) + "."
         yield Chart("transitions", title, words, "transitions", tuple(values))
 

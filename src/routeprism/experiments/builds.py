@@ -8,14 +8,11 @@ from routeprism.exhibits import Statement
 from routeprism.experiments._rows import Column
 from routeprism.experiments.statements import BUILD_AGAIN, state_row
 from routeprism.judge import is_claim_shown
-from routeprism.measures import BUILD_COORDINATES, Alternative, Builds, Once
+from routeprism.measures import BUILD_COORDINATES, Builds, Once
 from routeprism.policies import Policy, unwrap_policy
 from routeprism.records import Case
 from routeprism.routes import Route
 from routeprism.runs import EstimateRow, Finding, Rows
-
-BUILDS_TESTED: Mapping[str, Alternative] = {"D_build": "greater"}
-"""Quantities of repeated builds whose difference from zero is a claim about order."""
 
 Values = dict[Column, list[float | None]]
 

@@ -1,4 +1,4 @@
-"""Why evidence is lost, and what to do next: causes read from the traces of each memory."""
+"""Why evidence is lost, and what to do next: causes that were tested on the losing orders."""
 
 from __future__ import annotations
 
@@ -9,40 +9,28 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import get_args
 
-from routeprism.exhibits import Results, Statement, Table, make_table, shorten
+from routeprism.exhibits import Results, Statement, Table, make_table
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment
 from routeprism.experiments._observations import MOST_LOSSES, LossCounts
-from routeprism.judge import judge, list_asides
-from routeprism.orders import FORWARD, describe_arrival, list_arrivals
-from routeprism.policies import registered_policies
-from routeprism.policies.own import OwnMemory
-from routeprism.printing import join_names
-from routeprism.routes import (
+from routeprism.judge import (
     CAUSES,
-    MOST_EXPLAINED,
+    NEVER_RIGHT,
+    NEXT_STEPS,
     Cause,
-    Loss,
-    LossLevel,
-    describe_displacer,
+    differs_by_chance,
+    judge,
+    list_asides,
+    quote_text,
 )
+from routeprism.orders import FORWARD, describe_arrival
+from routeprism.policies import Policy, describe_client, registered_policies
+from routeprism.policies.own import OwnMemory
+from routeprism.routes import MOST_TESTED, CauseKind, Loss, LossLevel, find_level, is_costly
 from routeprism.runs import Finding
 
-NEXT_STEPS: Mapping[Cause, str] = {
-    "older overwrote newer": "resolve conflicts by event time, or hold records back",
-    "newer overwrote older": "keep older values next to the newest one",
-    "window too short": "enlarge the window, hold records back, or search a log of dropped records",
-    "merge kept another record": "choose the member to keep by event time, or rebuild from a log",
-    "discarded as a duplicate": (
-        "compare event times before you discard a record, or search a log of discarded records"
-    ),
-    "discarded as late": "accept records that arrive late, or hold records back",
-    "never kept": "check that `add` stores records, and that `retained` gives their ids",
-    "retrieval chose other records": "break ties by event time, or retrieve more records",
-    "blocks in a different order": "sort the blocks by source or event time before you show them",
-    "text rewritten": "check whether answers differ: audit with a model",
-    "state only": "nothing: questions see the same",
-    "not explained": "let the memory report what each arrival does (`events()`)",
-}
+_WITHOUT_LOSS = ("order of blocks", "rewritten", "state only")
+_BUILDS_PER_TEST = 3
+"""How many builds a test usually takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,91 +49,101 @@ class Places:
     """Whether questions name their evidence."""
     arrivals: Collection[str] = ()
     """The arrival models of the audit; for any other order, `orders` tries all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _LikelyCause:
-    """The most frequent cause of a memory's losses, and the schedules that share it."""
-
-    policy: str
-    cause: Cause
-    schedules: list[str]
-    typical: int
-    """The number of cases with this cause."""
-    explained: int
-    """The number of cases it is the most frequent of."""
-    total: int
-    """The number of all cases of this kind, most of which may not have been explained."""
-    example: Loss
+    prices: Mapping[str, str] = field(default_factory=dict)
+    """Memory whose construction costs something → what one test takes."""
 
 
 def describe_causes(
-    causes: Sequence[_LikelyCause], places: Places, flags: tuple[str, ...] = ()
+    causes: Sequence[Cause], places: Places, flags: tuple[str, ...] = ()
 ) -> Iterator[Statement]:
-    """State the most frequent cause for each memory and schedule, with one record as an example."""
-    for likely in causes:
-        cause, example = likely.cause, likely.example
-        cases = "examined" if cause == "not explained" else "explained"
+    """State the causes of each memory, with one record as an example."""
+    tested = {(cause.policy, cause.is_baseline) for cause in causes if cause.explained}
+    for cause in causes:
+        if cause.cause == "untested" and (cause.policy, cause.is_baseline) in tested:
+            continue  # the sentences before count these cases as well
+        question = quote_text(places.questions.get((cause.user, cause.question), ""))
         yield Statement(
             (
-                f"Likely cause {_describe_schedules(likely.schedules)}: {CAUSES[cause]} "
-                f"({likely.typical:,} of {likely.explained:,} {cases} cases, "
-                f"{likely.total:,} in all).",
-                *filter(None, [_describe_example(example, places)]),
-                f" Next: {NEXT_STEPS[cause]}",
+                f"{cause.sentence}.",
+                *(
+                    [f" User '{cause.user}', question {question}."]
+                    * bool(cause.record and question)
+                ),
+                f" To do: {cause.action}",
             ),
             "causes",
-            likely.policy,
-            likely.schedules[0],
+            cause.policy,
+            cause.schedules[0],
             "info",
-            _choose_step(places, likely.policy, cause) if example.record else "",
+            _choose_step(places, cause.policy, cause.cause) if cause.example.record else "",
             flags=flags,
-            confirmation=_choose_confirmation(places, example),
+            confirmation=_choose_confirmation(places, cause.example),
         )
 
 
-def find_causes(examples: Sequence[Loss], losses: LossCounts) -> list[_LikelyCause]:
-    """Find the most frequent cause of each memory; schedules with the same cause share it.
+def find_causes(examples: Sequence[Loss], losses: LossCounts) -> list[Cause]:
+    """Find the causes of each memory, the most frequent first and untested cases last.
 
-    Lost records come before texts that differ, and these before internal state. Examples have the
-    first loss of each kind, in the order of the schedules.
+    Lost records come before texts that differ, and these before internal state. Source order has
+    its own causes. Examples have the first loss of each kind, in the order of the schedules.
     """
-    shared: dict[tuple[str, Cause], _LikelyCause] = {}
-    for policy, schedule in dict.fromkeys((loss.policy, loss.schedule) for loss in examples):
-        levels: dict[LossLevel, Counter[Cause]] = {}
-        for (name, place, cause, has_record), number in losses.counts.items():
-            if (name, place) == (policy, schedule):
-                levels.setdefault(_find_level(cause, has_record), Counter())[cause] += number
-        level = min(levels, key=get_args(LossLevel).index)
-        totals = levels[level]
-        cause = max(totals, key=lambda name: (totals[name], name))
-        example = next(
-            loss
-            for loss in examples
-            if (loss.policy, loss.schedule, loss.cause) == (policy, schedule, cause)
-            and _find_level(loss.cause, bool(loss.record)) == level
-        )
-        new = _LikelyCause(policy, cause, [], 0, 0, 0, example)
-        likely = shared.get((policy, cause), new)
-        shared[policy, cause] = replace(
-            likely,
-            schedules=[*likely.schedules, schedule],
-            typical=likely.typical + totals[cause],
-            explained=likely.explained + totals.total(),
-            total=likely.total + losses.cases[policy, schedule, level],
-        )
-    return list(shared.values())
+    places: dict[tuple[str, bool], list[str]] = {}
+    for loss in examples:
+        schedules = places.setdefault((loss.policy, loss.schedule == FORWARD.name), [])
+        if loss.schedule not in schedules:
+            schedules.append(loss.schedule)
+    return [
+        cause
+        for (policy, _), schedules in places.items()
+        for cause in _rank_causes(policy, schedules, examples, losses)
+    ]
 
 
-def _find_level(cause: Cause, has_record: bool) -> LossLevel:
-    if has_record:
-        return "record"
-    return "state" if cause == "state only" else "display"
+def _rank_causes(
+    policy: str, schedules: Sequence[str], examples: Sequence[Loss], losses: LossCounts
+) -> Iterator[Cause]:
+    """Count the causes of a memory under some orders, at the first level that has cases."""
+    numbers = {level: losses.count_all(policy, schedules, level) for level in get_args(LossLevel)}
+    level = next(level for level, number in numbers.items() if number)
+    totals: Counter[CauseKind] = Counter()
+    orders: dict[CauseKind, list[str]] = {}
+    for (name, schedule, cause, has_record), number in losses.counts.items():
+        is_here = name == policy and schedule in schedules
+        if is_here and find_level(cause, has_record=has_record) == level:
+            totals[cause] += number
+            orders.setdefault(cause, []).append(schedule)
+    totals.pop("untested", 0)
+    tested = totals.total()
+    ranked = sorted(totals, key=lambda cause: (-totals[cause], cause))
+    if numbers[level] > tested:
+        ranked.append("untested")
+    for cause in ranked:
+        own = [schedule for schedule in schedules if schedule in orders.get(cause, schedules)]
+        example = _choose_example(examples, policy, own, cause, level)
+        place = (example.record, example.by, example.user, example.question)
+        counts = (tested, totals[cause], numbers[level])
+        yield Cause(policy, cause, tuple(own), *place, *counts, example)
 
 
-def _choose_step(places: Places, policy: str, cause: Cause) -> str:
+def _choose_example(
+    examples: Sequence[Loss], policy: str, schedules: Sequence[str], cause: CauseKind, level: str
+) -> Loss:
+    """Choose the first loss of a kind; of untested cases that are only counted, none is stored."""
+    own = [e for e in examples if e.policy == policy and e.schedule in schedules]
+    matching = [
+        e
+        for e in own
+        if e.cause == cause and find_level(e.cause, has_record=bool(e.record)) == level
+    ]
+    if matching:
+        return matching[0]
+    first = own[0]
+    return Loss("untested", policy, first.schedule, first.user, "")
+
+
+def _choose_step(places: Places, policy: str, cause: CauseKind) -> str:
     """Return the command that measures repairs, or the Python call if there is none."""
-    if cause == "never kept":
+    if cause in ("never kept", "refused"):
         return (
             "" if policy in places.unnamed else shlex.join(("routeprism", "check-adapter", policy))
         )
@@ -158,7 +156,7 @@ def _choose_confirmation(places: Places, example: Loss) -> str:
     """Return the command that finds the smallest reordering with the same loss."""
     if not example.record or example.schedule == FORWARD.name or example.policy in places.unnamed:
         return ""
-    if example.cause == "not explained":  # building it again may cost money
+    if example.cause == "untested":  # building it again may cost money
         return ""
     arrival = ("--arrival", example.schedule) if example.schedule in places.arrivals else ()
     outcome = "support" if places.is_labelled else "exposed"
@@ -166,71 +164,73 @@ def _choose_confirmation(places: Places, example: Loss) -> str:
     return shlex.join((*command, "--shrink", outcome))
 
 
-def _describe_schedules(schedules: Sequence[str]) -> str:
-    """Name the orders of arrival that a cause explains."""
-    orders = [schedule for schedule in schedules if schedule != FORWARD.name]
-    names = [describe_arrival(schedule) for schedule in list_arrivals(orders)]
-    first = ["in source order"] if FORWARD.name in schedules else []
-    return join_names([*first, *([f"under {join_names(names)}"] if names else [])])
-
-
-def _describe_example(loss: Loss, places: Places) -> str:
-    """Quote a lost record, the question that needs it, and the arrival that displaced it."""
-    if not loss.record:
-        return ""
-    record = _quote(places.records.get((loss.user, loss.record), ""))
-    question = _quote(places.questions.get((loss.user, loss.question), ""))
-    needed = f", for the question {question}," if question else ""
-    by = describe_displacer(loss.cause, loss.record, loss.by, lambda id: f"'{id}'")
-    return (
-        f" Example: '{loss.record}'{f' {record}' if record else ''} of user '{loss.user}'{needed} "
-        f"was lost{f' {by}' if by else ''}."
-    )
-
-
-def _quote(text: str) -> str:
-    words = " ".join(text.split())
-    return f"“{shorten(words)}”" if words else ""
+def _is_reported(cause: Cause, baseline: Mapping[tuple[str, str], int]) -> bool:
+    """Leave out what source order lacks where that is rare and a capacity can be the reason."""
+    if not cause.is_baseline or cause.cause in NEVER_RIGHT:
+        return True
+    lacking, questions = (baseline[cause.policy, name] for name in ("lacking", "questions"))
+    return bool(2 * lacking > questions or baseline[cause.policy, "outdated"])
 
 
 def _conclude(outcome: AuditOutcome) -> Conclusion:
-    examples = [
-        loss for loss in outcome.observations.losses.examples if loss.policy not in outcome.noisy
+    plan, observations = outcome.plan, outcome.observations
+    orders = [FORWARD.name, *(a.name for a in plan.arrivals), *(s.name for s in plan.schedules)]
+    losses = [
+        loss
+        for loss in observations.losses.examples
+        if not differs_by_chance(outcome.rows, loss.policy, declared=loss.policy in outcome.noisy)
     ]
-    places = [FORWARD.name, *(a.name for a in outcome.plan.arrivals)]
-    places += [schedule.name for schedule in outcome.plan.schedules]
-    examples.sort(key=lambda loss: places.index(loss.schedule))
-    causes = find_causes(examples, outcome.observations.losses)
+    losses.sort(key=lambda loss: orders.index(loss.schedule))
+    causes = find_causes(losses, observations.losses)
+    places = _find_places(causes, outcome)
+    causes = [
+        _add_texts(cause, places) for cause in causes if _is_reported(cause, observations.baseline)
+    ]
+    findings = [*_store_losses(losses), *_store_causes(causes)]
+    flags = ("synthetic",) if plan.benchmark.synthetic else ()
+    statements = tuple(describe_causes(causes, places, flags))
+    return Conclusion(statements, {"causes": findings} if findings else {})
+
+
+def _store_causes(causes: Sequence[Cause]) -> Iterator[Finding]:
+    """Store all causes of each memory, with exact counts."""
+    for policy in dict.fromkeys(cause.policy for cause in causes):
+        value = [asdict(cause) for cause in causes if cause.policy == policy]
+        yield Finding(name="causes", value=value, policy=policy)
+
+
+def _store_losses(examples: Sequence[Loss]) -> Iterator[Finding]:
+    """Store the first losses of each memory and order, question by question."""
     questions: dict[tuple[str, str, str, str], list[Loss]] = {}
     stored: Counter[tuple[str, str]] = Counter()
     for loss in examples:
         stored[loss.policy, loss.schedule] += 1
-        if stored[loss.policy, loss.schedule] > MOST_LOSSES:
-            continue
-        place = (loss.policy, loss.schedule, loss.user, loss.question)
-        questions.setdefault(place, []).append(loss)
-    findings = [
-        Finding(
-            name="losses",
-            value=[asdict(loss) for loss in group],
-            policy=policy,
-            schedule=schedule,
-            user=user,
-            question=question,
-        )
-        for (policy, schedule, user, question), group in questions.items()
-    ]
-    flags = ("synthetic",) if outcome.plan.benchmark.synthetic else ()
-    statements = tuple(describe_causes(causes, _find_places(causes, outcome), flags))
-    return Conclusion(statements, {"causes": findings} if findings else {})
+        if stored[loss.policy, loss.schedule] <= MOST_LOSSES:
+            place = (loss.policy, loss.schedule, loss.user, loss.question)
+            questions.setdefault(place, []).append(loss)
+    for (policy, schedule, user, question), losses in questions.items():
+        value = [asdict(loss) for loss in losses]
+        names = {"policy": policy, "schedule": schedule, "user": user, "question": question}
+        yield Finding(name="losses", value=value, **names)
 
 
-def _find_places(causes: Sequence[_LikelyCause], outcome: AuditOutcome) -> Places:
+def _add_texts(cause: Cause, places: Places) -> Cause:
+    return replace(
+        cause,
+        record_text=places.records.get((cause.user, cause.record), ""),
+        by_texts=tuple(places.records.get((cause.user, id), "") for id in cause.by),
+        price=places.prices.get(cause.policy, ""),
+    )
+
+
+def _find_places(causes: Sequence[Cause], outcome: AuditOutcome) -> Places:
     """Return the texts of lost records and of the questions that need them, by user and id."""
     benchmark = outcome.plan.benchmark
-    users = {likely.example.user for likely in causes if likely.example.record}
+    users = {cause.example.user for cause in causes if cause.example.record}
     # The pools after the last of these users are not read.
     cases = list(islice((c for c in benchmark.cases if c.pool.user in users), len(users)))
+    totals = outcome.observations.totals
+    adds = round(totals["records"] / totals["pools"]) if totals["pools"] else 0
     return Places(
         benchmark.argument,
         {
@@ -239,32 +239,50 @@ def _find_places(causes: Sequence[_LikelyCause], outcome: AuditOutcome) -> Place
             for record in case.pool.records
         },
         {(case.pool.user, q.id): q.text for case in cases for q in case.questions},
-        {
-            policy.name
-            for policy in outcome.plan.policies
-            if isinstance(policy, OwnMemory)
-            and ":" not in policy.name
-            and policy.name not in registered_policies()
-        },
+        {policy.name for policy in outcome.plan.policies if _has_no_spec(policy)},
         bool(outcome.plan.labels),
         [model.name for model in outcome.plan.arrivals],
+        {policy.name: _price_test(policy, adds) for policy in outcome.plan.policies},
     )
+
+
+def _has_no_spec(policy: Policy) -> bool:
+    """Whether no command can name a memory, because it was given as an object."""
+    is_object = isinstance(policy, OwnMemory) and ":" not in policy.name
+    return is_object and policy.name not in registered_policies()
+
+
+def _price_test(policy: Policy, adds: int) -> str:
+    """State what a test takes: builds, the records that each adds, and model calls for each.
+
+    Empty if it costs nothing.
+    """
+    if not is_costly(policy):
+        return ""
+    client = describe_client(policy)
+    calls = None if client is None else client.calls_per_add
+    price = f"about {_BUILDS_PER_TEST} builds × {adds:,} adds each"
+    return price if calls is None else f"{price} × {calls:g} calls per add"
 
 
 def _tabulate(results: Results) -> list[Table]:
     """Count the causes of each memory, the most frequent first, harmless ones last."""
-    counts: Counter[tuple[str, Cause, str]] = Counter()
-    aside = list_asides(results)
+    counts: Counter[tuple[str, CauseKind, str]] = Counter()
+    aside, losing = list_asides(results), set[str]()
     for finding in results.findings.get("losses", ()):
         if finding.policy not in aside:
             for loss in finding.value:
                 counts[finding.policy, loss["cause"], finding.schedule] += 1
+                losing.update({finding.policy} if loss["record"] else ())
+    for policy, cause, schedule in list(counts):
+        if policy in losing and cause in _WITHOUT_LOSS:
+            del counts[policy, cause, schedule]
     memories = [verdict.policy for verdict in judge(results)]
-    totals: Counter[tuple[str, Cause]] = Counter()
+    totals: Counter[tuple[str, CauseKind]] = Counter()
     for (policy, cause, _), number in counts.items():
         totals[policy, cause] += number
 
-    def rank(item: tuple[str, Cause]) -> tuple[int, bool, int]:
+    def rank(item: tuple[str, CauseKind]) -> tuple[int, bool, int]:
         policy, cause = item
         place = memories.index(policy) if policy in memories else len(memories)
         return place, cause == "state only", -totals[item]
@@ -272,8 +290,8 @@ def _tabulate(results: Results) -> list[Table]:
     return make_table(
         "causes",
         "Why questions are shown something different",
-        "Cases that were explained: a question under an order of arrival, at most "
-        f"{MOST_EXPLAINED} of each pool and {MOST_LOSSES} for each memory and order.",
+        "Cases that were tested: what a question loses under an order of arrival, at most "
+        f"{MOST_TESTED} of each pool and {MOST_LOSSES} for each memory and order.",
         ("memory", "cause", "arrivals", "what to do", "cases"),
         [
             (
@@ -295,8 +313,8 @@ def _tabulate(results: Results) -> list[Table]:
 
 experiment = Experiment(
     name="causes",
-    title="Likely causes",
-    summary="Explain which arrivals displaced the evidence, and what to do about it.",
+    title="Causes",
+    summary="Test which arrivals displaced the evidence, and say what to do about it.",
     commands=("audit", "remedy", "demo"),
     rank=-5,
     tab="summary",

@@ -21,7 +21,7 @@ from routeprism.experiments._result import Audit
 from routeprism.experiments._subject import Statistics, Subject, describe_benchmark
 from routeprism.experiments.routes import audit_subject
 from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
-from routeprism.orders import Schedule
+from routeprism.orders import Schedule, describe_arrival, locate_base
 from routeprism.policies import Interface, Policy, builder_model, describe_client, interface_of
 from routeprism.runs import EstimateRow, Finding, Rows, Shortfall
 
@@ -306,8 +306,9 @@ def _statements(
             )
             phrases.append(
                 compose_rows(
-                    "exposed evidence recall, forward / {schedule}, goes from {ends}",
-                    schedule=curve.schedule,
+                    "the share of the evidence shown {orders} goes from {ends}",
+                    orders=f"{locate_base([curve.schedule])} / under "
+                    f"{describe_arrival(curve.schedule)}",
                     ends=join_phrases(ends, " to "),
                 )
             )

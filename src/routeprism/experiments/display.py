@@ -38,6 +38,7 @@ from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Sheet, restrict
 from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.judge import describe_floor, is_at_floor
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
 
@@ -150,7 +151,7 @@ def _enter_arms(sheet: Sheet, layout: str, profiles: Mapping[str, Profile]) -> N
 
 
 def _leave_out_accuracy(profile: Profile) -> Profile:
-    return {name: v for name, v in profile.items() if not name.startswith("accuracy.")}
+    return {name: v for name, v in profile.items() if find_quantity(name).correctness != "level"}
 
 
 def _mean(first: Profile, second: Profile) -> Profile:

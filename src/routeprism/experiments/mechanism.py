@@ -28,6 +28,7 @@ from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experim
 from routeprism.experiments.statements import compose_rows, state_row
 from routeprism.judge import excludes_zero
 from routeprism.policies import Policy, SourceOrder, list_operations, make_arms
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Finding, Rows
 
 
@@ -225,7 +226,7 @@ _REPEATED = {"H": "D_res", "Delta": "Delta_rep"}
 
 def _read_mechanism(results: Results) -> list[EstimateRow]:
     rows = results.rows.where(experiment="mechanism", stratum="all", mask="")
-    return [row for row in rows if row.quantity.partition(".")[2] in _MECHANISM]
+    return [row for row in rows if find_quantity(row.quantity).base.name in _MECHANISM]
 
 
 def _tabulate(results: Results) -> list[Table]:
@@ -250,7 +251,7 @@ def _chart(results: Results) -> list[Chart]:
     for row in _read_mechanism(results):
         if not row.batch and row.lower is not None:
             family = row.policy.partition(":")[0]
-            key = (row.quantity.partition(".")[2], family, row.model)
+            key = (find_quantity(row.quantity).base.name, family, row.model)
             groups.setdefault(key, []).append(row)
     return [
         _draw_mechanism(*key, rows)
@@ -259,12 +260,16 @@ def _chart(results: Results) -> list[Chart]:
     ]
 
 
+def _is_interaction(row: EstimateRow) -> bool:
+    return find_quantity(row.quantity).derivation == "interaction"
+
+
 def _draw_mechanism(quantity: str, family: str, model: str, rows: list[EstimateRow]) -> Chart:
-    rows.sort(key=lambda row: (row.quantity.startswith("interaction"), row.arm.count("+")))
+    rows.sort(key=lambda row: (_is_interaction(row), row.arm.count("+")))
     ambiguous = len({(row.policy, row.arm) for row in rows}) > len({row.arm for row in rows})
 
     def label(row: EstimateRow) -> str:
-        interaction = "interaction " if row.quantity.startswith("interaction") else ""
+        interaction = "interaction " if _is_interaction(row) else ""
         return shorten(f"{interaction}{row.arm}" + (f", {row.policy}" if ambiguous else ""))
 
     words = "; ".join(f"{row.schedule}, {label(row)}, {format_row(row)}" for row in rows)

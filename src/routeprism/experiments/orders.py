@@ -557,11 +557,11 @@ def _describe_building(findings: Sequence[Finding]) -> Iterator[str]:
     for (policy, arrival), buildings in groups.items():
         adds, separate = (sum(b[name] for b in buildings) for name in ("adds", "separate"))
         shares = [b["covered"] for b in buildings]
-        covered = (
-            "orders too many to count"
-            if None in shares
-            else f"{sum(shares) / len(shares):.1%} of the orders of a pool on average"
-        )
+        covered = "every order of a pool"
+        if None in shares:
+            covered = "orders too many to count"
+        elif (share := sum(shares) / len(shares)) < 1:
+            covered = f"a fraction of {share:.3f} of the orders of a pool on average"
         how = (
             f"by sharing {buildings[0]['shared']}"
             if buildings[0]["shared"]
@@ -601,7 +601,6 @@ experiment = Experiment(
     commands=("orders",),
     rank=70,
     tab="orders",
-    weighting={"mean_clusters": "order"},
     tables=tabulate_orders,
     charts=chart_orders,
 )

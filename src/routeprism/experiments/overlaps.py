@@ -295,6 +295,7 @@ class OverlapStage(AsksNobody):
                 for series in every
                 if (row := shares.get((series.policy.name, series.schedule.name))) is not None
             ),
+            findings=tuple(findings),
         )
 
     def _try_pool(self, case: Case, series: _Series, seed: int) -> _PoolTrials:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from routeprism.errors import SpecError
-from routeprism.exhibits import Chart, Results, Statement, Table, name_chart, read_limits, shorten
+from routeprism.exhibits import Chart, Results, Statement, Table, name_chart, read_limits
 from routeprism.experiments._answer_rows import (
     AnswerRows,
     chart_arms,
@@ -38,7 +38,9 @@ from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments.answers import fixed_source_statements, instructions_of
 from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.judge import describe_floor, is_at_floor
+from routeprism.orders import describe_arrival, locate_base, name_base
 from routeprism.prompts import Provenance
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, StoredRun
 
@@ -110,7 +112,7 @@ def _describe(margin: float, rows: Sequence[EstimateRow]) -> Iterator[Statement]
     for answers in list_answer_rows(rows, "routes"):
         for first, second in CONTRASTS:
             gaps = {
-                quantity.removeprefix("Gamma."): row
+                find_quantity(quantity).base.name: row
                 for (arm, mask, quantity), row in answers.rows.items()
                 if arm == f"{first}-{second}" and not mask
             }
@@ -142,7 +144,8 @@ def _describe_costs(
     if len(floor) == 2:
         yield (describe_floor(floor[0]),)
         return
-    for side, where in (("forward", "forward"), ("route", f"on {answers.schedule}")):
+    base, arrival = locate_base([answers.schedule]), describe_arrival(answers.schedule)
+    for side, where in (("forward", base), ("route", f"under {arrival}")):
         row = gaps.get(f"accuracy.{side}")
         if row is None:
             continue
@@ -185,7 +188,10 @@ def _chart(results: Results) -> list[Chart]:
     charts = []
     rows = results.rows.where(experiment="routes")
     for place, group in read_cells(rows, {arm: arm for arm in _INSTRUCTIONS}).items():
-        sides = {"forward": "accuracy.forward", shorten(place[1]): "accuracy.route"}
+        sides = {
+            name_base([place[1]]): "accuracy.forward",
+            describe_arrival(place[1]): "accuracy.route",
+        }
         values: list[dict[str, Any]] = [
             {"label": arm, "side": side, **read_limits(row)}
             for arm in _INSTRUCTIONS

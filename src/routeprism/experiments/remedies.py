@@ -20,6 +20,18 @@ def describe_repair(memory: Policy, policy: Policy) -> Repair:
     return Repair(memory.name, policy.name, str(action), None if asks else 0.0)
 
 
+def keep_repairs(repairs: Iterable[Repair]) -> tuple[Finding, ...]:
+    """Write repairs as findings, which the judgement reads."""
+    return tuple(
+        Finding(
+            name="repair",
+            value={"memory": repair.memory, "action": repair.action, "model_calls": repair.calls},
+            policy=repair.policy,
+        )
+        for repair in repairs
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Remedies(AsksNobody):
     """A stage that keeps which policies are repairs of which."""
@@ -43,18 +55,7 @@ class Remedies(AsksNobody):
 
     def perform(self, traced: Traced, progress: AnswerProgress | None) -> StageResult:
         """Keep the repairs with the run; the judgement compares them."""
-        findings = tuple(
-            Finding(
-                name="repair",
-                value={
-                    "memory": repair.memory,
-                    "action": repair.action,
-                    "model_calls": repair.calls,
-                },
-                policy=repair.policy,
-            )
-            for repair in self.repairs
-        )
+        findings = keep_repairs(self.repairs)
         traced.run.keep("remedies", findings)
         return StageResult(findings=findings)
 

@@ -44,14 +44,13 @@ from routeprism.labels import (
     Eligibility,
     Ineligible,
 )
-from routeprism.measures import Alternative, cross
+from routeprism.measures import cross
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Finding, StoredRun
 from routeprism.specs import check_sizes
 
 _LEFT_OUT = ("restored-absent", "restored-replacement", "restored-present")
-_TESTED: Mapping[str, Alternative] = {"restored-absent": "greater"}
-"""Quantities whose difference from zero is a claim about the displaced record."""
 _REASONS = frozenset(f"count.{stratum}" for stratum in STRATA)
 """Counts of ineligible pairs, which have no row where there is none."""
 """How many tokens the prompt of a bundle may have by default."""
@@ -235,7 +234,7 @@ def _identical(comparison: Comparison) -> bool:
 
 def _finish(collection: Gathered) -> StageResult:
     duplicates = collection.has_duplicate_options
-    every = estimate_rows(collection.tally, collection.setting, left_out=_LEFT_OUT, tested=_TESTED)
+    every = estimate_rows(collection.tally, collection.setting, left_out=_LEFT_OUT, is_tested=True)
     rows = [
         row
         for row in every
@@ -285,38 +284,14 @@ def _find_reason(outcome: object) -> str | None:
     return outcome.stratum if isinstance(outcome, Ineligible) else "eligible"
 
 
-_COUNTED_BESIDE = {
-    "right": (),
-    "same_as_present": ("present",),
-    "changed_from_absent": ("absent",),
-}
-"""Counts of a condition's answers, with the condition that they are compared with."""
-
-
 def _answers_behind(
     row: EstimateRow, configuration: Mapping[str, Any], conditions: Collection[str]
 ) -> AnswerSelection:
     design = row.arm.partition(":")[0]
     arm = design if design in KNOWN_DESIGNS else ""
-    return AnswerSelection("restoration", _sides_read(row), (arm,))
-
-
-def _sides_read(row: EstimateRow) -> tuple[str, ...]:
-    """Name the conditions whose answers a quantity reads; empty for all of them."""
-    quantity = row.quantity
-    for limit in ("loo_min.", "loo_max."):
-        quantity = quantity.removeprefix(limit)
-    for prefix in ("accuracy.", "outdated_answer."):
-        if quantity.startswith(prefix):
-            return (quantity.removeprefix(prefix),)
-    difference = row.arm.rpartition(":")[2] if quantity == "H" else quantity
-    for first, second in CONTRASTS:
-        if difference == f"{first}-{second}":
-            return first, second
-    if quantity in ("count.identical_prompts", "count.prompt_pairs"):
-        return "present", "restored"
-    counter, _, name = quantity.removeprefix("count.").partition(".")
-    return (name, *_COUNTED_BESIDE[counter]) if counter in _COUNTED_BESIDE else ()
+    # The arm of a disagreement names the contrast of the conditions that disagree.
+    name = row.arm.rpartition(":")[2] if row.quantity == "H" else row.quantity
+    return AnswerSelection("restoration", find_quantity(name).sides, (arm,))
 
 
 def _stage(

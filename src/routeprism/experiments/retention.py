@@ -25,6 +25,7 @@ from routeprism.experiments._rows import Column, Key
 from routeprism.experiments.statements import compose_rows, state_row
 from routeprism.judge import list_arms
 from routeprism.measures import Sums, jaccard
+from routeprism.orders import describe_arrival, locate_base, name_base
 from routeprism.policies import Policy
 from routeprism.records import Case
 from routeprism.routes import Moment, list_moments, trace_moments
@@ -38,7 +39,6 @@ def tabulate_evidence(results: Results) -> list[Table]:
     groups = results.rows.where(experiment="retention", arm="").group(
         "policy", "schedule", "labels"
     )
-    quantities = [f"recall.{where}.{side}" for where in ("retained", "exposed") for side in _SIDES]
     return make_table(
         "evidence",
         "What is left of the evidence",
@@ -49,15 +49,17 @@ def tabulate_evidence(results: Results) -> list[Table]:
             *("shown, forward", "shown, other order", "J^T"),
         ),
         [
-            (*place, *(format_row(group.get(q)) for q in quantities), format_row(group.get("J_T")))
+            (*place, *(format_row(group.get(q)) for q in _RECALL), format_row(group.get("J_T")))
             for place, group in groups.items()
-            if any(quantity.startswith("recall.") for quantity in group)
+            if not _RECALL.keys().isdisjoint(group)
         ],
         names=3,
     )
 
 
 _PLACES = {"retained": "kept", "exposed": "shown to the question"}
+_RECALL = {f"recall.{where}.{side}": (where, side) for where in _PLACES for side in _SIDES}
+"""Quantity → where it looks for evidence, and on which route."""
 
 Cells = dict[tuple[str, str, str], EstimateRow]
 """(policy, kind of question, side) → its recall."""
@@ -67,9 +69,8 @@ def chart_evidence(results: Results) -> list[Chart]:
     """Draw recall of the evidence by policy, and by kind of question for each policy."""
     groups: dict[tuple[str, str], Cells] = {}
     for row in results.rows.where(experiment="retention", mask="", arm=""):
-        quantity, _, rest = row.quantity.partition(".")
-        where, _, side = rest.partition(".")
-        if quantity == "recall" and side in _SIDES and row.estimate is not None:
+        if row.quantity in _RECALL and row.estimate is not None:
+            where, side = _RECALL[row.quantity]
             cells = groups.setdefault((row.schedule, where), {})
             cells[row.policy, row.stratum, side] = row
     arms = list_arms(results)
@@ -120,13 +121,15 @@ def _draw_pairs(
     described = []
     for label, (policy, kind) in lines.items():
         forward, route = (cells.get((policy, kind, side)) for side in _SIDES)
-        for side, row in (("forward", forward), (shorten(schedule), route)):
+        sides = (name_base([schedule]), describe_arrival(schedule))
+        for side, row in zip(sides, (forward, route), strict=True):
             if row is not None:
                 values.append({"label": shorten(label), "side": side, **read_limits(row)})
         if forward and route:
-            described.append(f"{label} {forward.estimate:.3f} forward, {route.estimate:.3f} other")
+            described.append(f"{label} {forward.estimate:.3f} and {route.estimate:.3f}")
     if values:
-        words = f"Share of the evidence, forward and on {schedule}: {'; '.join(described[:24])}."
+        orders = f"{locate_base([schedule])} and under {describe_arrival(schedule)}"
+        words = f"Share of the evidence {orders}: {'; '.join(described[:24])}."
         yield Chart(name, title, words, "pairs", tuple(values))
 
 
@@ -240,7 +243,8 @@ def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         end = curve[_END]
         parts = compose_rows(
             "the retained records depend on order {when}; in the end overlap {overlap}, "
-            "{forward:value} of the records are retained forward and {route:value} reversed",
+            "{forward:value} of the records are retained in source order and {route:value} in "
+            "reversal",
             when=_describe_moments(curve),
             overlap=end["overlap.retained"],
             forward=end["fraction.retained.forward"],
@@ -248,7 +252,7 @@ def retention_statements(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
         )
         if "recall.retained.forward" in end:
             parts += compose_rows(
-                ", support recall {forward} and {route}",
+                ", and {forward} and {route} of the evidence",
                 forward=end["recall.retained.forward"],
                 route=end["recall.retained.route"],
             )
@@ -268,7 +272,9 @@ def tabulate_moments(results: Results) -> list[Table]:
     """Show the overlap of what is kept as a history grows."""
     groups = _curves(results.rows.where(stratum="all", mask="", batch=""))
     arms = sorted({arm for curve in groups.values() for arm in curve}, key=moment_of)
-    caption = "Overlap of the records kept forward and reversed after the first t records."
+    caption = (
+        "Overlap of the records kept in source order and in reversal after the first t records."
+    )
     if len(arms) > _MOST_MOMENTS:
         arms = [arm for arm in arms if arm[2:] in ("all", *(str(2**at) for at in range(20)))]
         caption += " Shown: t = 1, 2, 4, 8, … and the end; estimates.csv has every moment."

@@ -174,9 +174,9 @@ def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
 def _describe_support(answers: AnswerRows) -> Iterator[Phrase]:
     """Describe accuracy where support changed, where it did not, and units with both."""
     for arm, where in (
-        ("support-changed", "where support changed"),
-        ("support-preserved", "where support was preserved"),
-        ("support-absent", "where neither route shows any"),
+        ("support-changed", "where the evidence changed"),
+        ("support-preserved", "where the evidence was preserved"),
+        ("support-absent", "where neither order shows any"),
     ):
         if (row := answers.find("Delta_rep", arm)) is not None:
             template = "{where} {row} ({row:size}, labels {row:labels})"
@@ -185,7 +185,8 @@ def _describe_support(answers: AnswerRows) -> Iterator[Phrase]:
         yield compose_rows("changed minus preserved within {u}s {v}", u=row.unit, v=row)
     if (row := answers.find("changed-absent.Delta_rep")) is not None:
         yield compose_rows(
-            "mean where support changed minus mean where neither route shows any {value}", value=row
+            "mean where the evidence changed minus mean where neither order shows any {value}",
+            value=row,
         )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from routeprism.answers import Cost
 from routeprism.errors import RoutePrismError
 from routeprism.exhibits import Results
+from routeprism.experiments._advice import try_repairs
 from routeprism.experiments._audit import (
     Preparation,
     Traces,
@@ -34,9 +35,9 @@ from routeprism.experiments._result import Audit
 from routeprism.experiments._rows import adjust_p_values, estimate_rows, in_order
 from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments._subject import Statistics, Subject
-from routeprism.experiments.builds import BUILDS_TESTED, find_noisy_policies
+from routeprism.experiments.builds import find_noisy_policies
 from routeprism.experiments.verdicts import observe_memories, state_memory
-from routeprism.judge import judge
+from routeprism.judge import ADVICE, judge
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
 from routeprism.runs import (
     CONTRASTS,
@@ -224,7 +225,7 @@ def _list_rows(
     audit: Preparation, traces: Traces, answer_rows: Sequence[EstimateRow]
 ) -> list[EstimateRow]:
     """Estimate what was traced, and put it into order with the rows of the stages."""
-    traced = estimate_rows(traces.tally, audit.setting, tested=BUILDS_TESTED)
+    traced = estimate_rows(traces.tally, audit.setting, is_tested=True)
     rows = [*traced, *answer_rows]
     return in_order(
         [*rows, *adjust_p_values(rows)],
@@ -274,6 +275,11 @@ def _finish(
     findings = [finding for each in conclusions for finding in each.list_findings()]
     findings += chain.from_iterable(result.findings for result in performed)
     verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
+    if plan.explains and audit.execution.merged is None and audit.execution.shard is None:
+        advice = list(try_repairs(outcome, verdicts))
+        findings += advice
+        conclusions.append(Conclusion(findings={ADVICE: advice}))
+        verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
     stops = _list_stops(audit, traces, performed)
     return finish_run(
         run,

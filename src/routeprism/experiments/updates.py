@@ -21,6 +21,7 @@ from routeprism.exhibits import (
     format_share,
     make_table,
     shorten,
+    write_share,
 )
 from routeprism.experiments._experiment import AuditOutcome, Conclusion, Experiment, select_sides
 from routeprism.experiments._update_values import PREVENTED
@@ -80,14 +81,18 @@ def _describe_expected(group: Group) -> Iterator[Statement]:
         yield state_row(
             "updates",
             row,
-            "on average {number:share} questions about updates end with the old value under "
+            "on average {number} questions about updates end with the old value under "
             "{when}{already}; {remedy}",
             severity="problem",
-            number=group["stale_only.route_count"],
+            number=_show_mean(group["stale_only.route_count"]),
             when=describe_arrival(row.schedule),
             already=_describe_already(group),
             remedy=_describe_remedy(group),
         )
+
+
+def _show_mean(row: EstimateRow) -> Number:
+    return Number(f"{format_count(row.estimate or 0)} of {row.queries}", row)
 
 
 def _describe_route(group: Group, *, is_clean: bool) -> Iterator[tuple[int, Statement]]:
@@ -203,7 +208,7 @@ def _describe_missing(group: Group, side: str, when: str) -> Fault | None:
         return None
     return "problem", compose(
         "{number} questions about updates end with neither value {when}",
-        number=Number(f"{format_count(number)} of {row.queries}", row),
+        number=Number(write_share(number, row.queries or 0), row),
         when=when,
     )
 

@@ -1,5 +1,13 @@
 """What it means: one verdict for each memory, from the rows and findings of a run."""
 
+from routeprism.judge._causes import (
+    CAUSES,
+    NEVER_RIGHT,
+    NEXT_STEPS,
+    Cause,
+    describe_loss,
+    quote_text,
+)
 from routeprism.judge._claims import (
     FLOOR,
     MARGIN,
@@ -26,8 +34,10 @@ from routeprism.judge._repairs import (
     tabulate_repairs,
 )
 from routeprism.judge._sentences import (
+    EXPLAINED,
     LEVELS,
     RECOMMENDED_GATES,
+    choose_command,
     describe_answers,
     describe_doubt,
     describe_floor,
@@ -35,6 +45,7 @@ from routeprism.judge._sentences import (
     describe_unreadable,
     describe_verdict,
     explain_verdict,
+    list_explanations,
     recommend_gates,
     state_verdict,
     summarise_verdicts,
@@ -42,6 +53,7 @@ from routeprism.judge._sentences import (
     tabulate_verdicts,
 )
 from routeprism.judge._verdict import (
+    ADVICE,
     ALWAYS_WRONG,
     DEPTHS,
     GAINED,
@@ -52,11 +64,11 @@ from routeprism.judge._verdict import (
     OBSERVED,
     PROMISE_FAILED,
     Baseline,
-    Cause,
     Depth,
     Promise,
     Verdict,
     decide_depth,
+    differs_by_chance,
     judge,
     list_arms,
     list_asides,
@@ -66,8 +78,11 @@ from routeprism.judge._verdict import (
 )
 
 __all__ = [
+    "ADVICE",
     "ALWAYS_WRONG",
+    "CAUSES",
     "DEPTHS",
+    "EXPLAINED",
     "FLOOR",
     "GAINED",
     "INCONCLUSIVE",
@@ -76,6 +91,8 @@ __all__ = [
     "MARGIN",
     "MISSING",
     "NET",
+    "NEVER_RIGHT",
+    "NEXT_STEPS",
     "OBSERVED",
     "PROMISE_FAILED",
     "P_ADJUSTED",
@@ -90,16 +107,19 @@ __all__ = [
     "Promise",
     "Repair",
     "Verdict",
+    "choose_command",
     "choose_repair",
     "count_unreadable",
     "decide_depth",
     "describe_answers",
     "describe_doubt",
     "describe_floor",
+    "describe_loss",
     "describe_source",
     "describe_unreadable",
     "describe_verdict",
     "recommend_gates",
+    "differs_by_chance",
     "excludes_zero",
     "explain_verdict",
     "is_at_floor",
@@ -111,8 +131,10 @@ __all__ = [
     "list_arms",
     "list_asides",
     "list_effects",
+    "list_explanations",
     "list_outcomes",
     "measure_outcome",
+    "quote_text",
     "read_observed",
     "read_repairs",
     "read_verdicts",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from routeprism.exhibits import Results, Table, format_count, make_table, name_chart
 from routeprism.judge._verdict import LOST, Group, Verdict
-from routeprism.orders import FORWARD, describe_arrival
+from routeprism.orders import FORWARD, describe_arrival, overlaps_writes
 from routeprism.printing import join_names, pluralise
 from routeprism.runs import EstimateRow, Rows
 
@@ -110,9 +110,14 @@ class Advice:
         """The action that applies the repair."""
         return self.repair.action if self.repair is not None else ""
 
+    @property
+    def text(self) -> str:
+        """What the repair achieves, and which cheaper ones leave what."""
+        cheaper = f". Cheaper: {'; '.join(self.partial)}" if self.partial else ""
+        return f"{self.reason}{cheaper}"
+
     def __str__(self) -> str:
-        cheaper = f" Cheaper: {'; '.join(self.partial)}." if self.partial else ""
-        return f"{self.memory}: {self.reason}.{cheaper}"
+        return f"{self.memory}: {self.text}"
 
 
 def read_repairs(results: Results) -> list[Repair]:
@@ -136,6 +141,10 @@ def measure_outcome(repair: Repair, rows: Rows) -> RepairOutcome | None:
     updates = _group(own.where(experiment="updates", model=""))
     overlap = _group(own.where(experiment="overlap"))
     traces = {name: group for name, group in traces.items() if "J" in group}
+    evidence, updates = (
+        {name: group for name, group in groups.items() if not overlaps_writes(name)}
+        for groups in (evidence, updates)
+    )
     if not traces:
         return None
     first = next(iter(traces.values()))
@@ -221,11 +230,9 @@ def choose_repair(verdict: Verdict, results: Results) -> Advice | None:
         return Advice(verdict.policy, None, start + reason)
     best, *milder = sorted(better, key=lambda outcome: outcome.rank)
     partial = [outcome for outcome in milder if outcome.cost < best.cost][:_MOST_PARTIAL]
-    sentence, *sentences = (
-        f"{outcome.repair.action} {describe_outcome(outcome, unrepaired)}"
-        for outcome in (best, *partial)
-    )
-    return Advice(verdict.policy, best.repair, start + sentence, tuple(sentences))
+    sentence = f"{best.repair.action} {describe_outcome(best, unrepaired)}"
+    cheaper = tuple(f"{o.repair.action} leaves {_count_remaining(o)}" for o in partial)
+    return Advice(verdict.policy, best.repair, start + sentence, cheaper)
 
 
 _MOST_PARTIAL = 2
@@ -238,17 +245,25 @@ def list_outcomes(memory: str, results: Results) -> list[RepairOutcome]:
     return [] if outcomes[0] is None else [outcome for outcome in outcomes if outcome is not None]
 
 
-def write_command(repair: Repair, data: str) -> str:
-    """Write the command that audits the repaired memory."""
-    return shlex.join(("routeprism", "audit", data, "--policy", repair.policy))
+def write_command(repair: str, data: str) -> str:
+    """Write the command that audits a repaired memory."""
+    return shlex.join(("routeprism", "audit", data, "--policy", repair))
 
 
 def describe_outcome(outcome: RepairOutcome, unrepaired: RepairOutcome) -> str:
     """Describe with counts what a repair shows, and what it costs."""
-    orders = join_names([describe_arrival(name) for name in outcome.evidence]) or "all orders"
+    orders = pluralise(len(outcome.evidence), "order") if outcome.evidence else "all orders"
     effects = join_names(list(list_effects(outcome, unrepaired)))
     costs = join_names(list(_list_costs(outcome, unrepaired)))
-    return f"{effects}, on average over {orders}, at {costs}"
+    return f"{effects}, a mean over {orders}, at {costs}"
+
+
+def _count_remaining(outcome: RepairOutcome) -> str:
+    """Count what is still wrong after a repair."""
+    if outcome.evidence:
+        lacking = 1 - _mean(outcome.evidence.values())
+        return f"{_count(lacking, outcome.questions)} of {outcome.questions} without evidence"
+    return f"{_count(outcome.records, outcome.questions)} of {outcome.questions} with other records"
 
 
 def list_effects(outcome: RepairOutcome, unrepaired: RepairOutcome) -> Iterator[str]:

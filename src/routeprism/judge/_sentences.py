@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from routeprism.exhibits import (
@@ -54,27 +55,58 @@ _PROMISES: Mapping[str, str] = {
 def state_verdict(verdict: Verdict) -> Statement:
     """State the verdict in one sentence, with its counts."""
     parts = (f"{verdict.level}. ", *describe_verdict(verdict))
-    place = ("verdict", verdict.policy, "", verdict.severity, verdict.command)
+    place = ("verdict", verdict.policy, "", verdict.severity, choose_command(verdict))
     return Statement(parts, *place, flags=verdict.flags)
+
+
+EXPLAINED = ("verdict", "source order", "accuracy", "causes")
+"""Kinds of statements whose content `explain_verdict` gives as well."""
+
+
+def explain_verdict(verdict: Verdict, *, is_brief: bool = False) -> Iterator[tuple[Part, ...]]:
+    """Explain a verdict below its level, the most important phrase first; every output shows it.
+
+    A brief explanation leaves out what the table of several memories shows.
+    """
+    yield describe_verdict(verdict)
+    for promise in verdict.promises:
+        yield (f"Witness: {promise.witness}",)
+    for cause in verdict.causes:
+        action = f". To do: {cause.action}" if cause.action and not verdict.advice else ""
+        yield (f"Cause: {cause.sentence or cause.cause}{action}",)
+    if verdict.advice:
+        yield (f"Repair: {verdict.advice}",)
+    if is_brief:
+        return
+    yield describe_source(verdict).parts
+    for statement in describe_answers(verdict):
+        is_described = verdict.depth == "answers worse" and statement.schedule == verdict.decisive
+        if not is_described:
+            yield statement.parts
+
+
+def choose_command(verdict: Verdict, run: str = "") -> str:
+    """Choose the one command that follows from a verdict; empty if none does.
+
+    A stored `run` in which nothing is wrong can be checked.
+    """
+    if verdict.level == INCONCLUSIVE:
+        shows_text = any(
+            (row := group.get("context_length.route")) is not None and row.estimate
+            for group in verdict.rows.values()
+        )
+        is_named = bool(verdict.command) and not shows_text
+        return shlex.join(("routeprism", "check-adapter", verdict.policy)) if is_named else ""
+    if verdict.severity != "good":
+        return verdict.command
+    gates = (word for gate in recommend_gates(verdict) for word in ("-g", gate))
+    return shlex.join(("routeprism", "check", run, *gates)) if run else ""
 
 
 def describe_verdict(verdict: Verdict) -> tuple[Part, ...]:
     """Describe what a verdict is based on: promises, the baseline, doubts, the effect of order."""
     start = ("Incomplete: ",) if verdict.is_incomplete else ()
     return (*start, *join_parts(". ", _list_phrases(verdict)))
-
-
-def explain_verdict(verdict: Verdict) -> Iterator[str]:
-    """List the causes that a verdict has, with how many cases each explains, and what to do."""
-    for cause in verdict.causes[:_MOST_CAUSES]:
-        yield cause.sentence
-    if len(verdict.causes) > _MOST_CAUSES:
-        yield f"{pluralise(len(verdict.causes) - _MOST_CAUSES, 'more cause')}: see the report"
-    if verdict.advice:
-        yield f"Recommended: {verdict.advice}"
-
-
-_MOST_CAUSES = 2
 
 
 def recommend_gates(verdict: Verdict) -> list[str]:
@@ -111,8 +143,8 @@ def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         )
     if 2 * baseline.lacking > baseline.questions or (baseline.lacking and verdict.is_always_wrong):
         kinds = [
-            f"{number} because it is not {verb}"
-            for number, verb in ((baseline.never_kept, "kept"), (baseline.never_shown, "shown"))
+            f"of {number} no order {verb} it"
+            for number, verb in ((baseline.never_kept, "keeps"), (baseline.never_shown, "shows"))
             if number
         ]
         why = f" ({join_names(kinds)})" if kinds else ""
@@ -285,11 +317,8 @@ _HEADLINES: Mapping[str, tuple[str, str]] = {
     "answers worse": ("{} answers worse", "{} answer worse"),
     "evidence lost": ("{} loses evidence", "{} lose evidence"),
     PROMISE_FAILED: ("{} breaks a promise", "{} break a promise"),
+    INCONCLUSIVE: ("{} allows no conclusion", "{} allow no conclusion"),
     ALWAYS_WRONG: ("{} is wrong in every order", "{} are wrong in every order"),
-    INCONCLUSIVE: (
-        "{} allows no conclusion",
-        "{} allow no conclusion",
-    ),
     "evidence moves": ("{} shows different evidence", "{} show different evidence"),
     "different records": ("{} shows different records", "{} show different records"),
     "text only": ("{} shows the same records in a different text", "{} show different text"),
@@ -443,3 +472,9 @@ def tabulate_orders(verdict: Verdict) -> list[Table]:
     caption = f"Questions compared with {verdict.reference}; means over the orders that were built."
     columns = ("order", *(name for name, _ in present), "effect")
     return make_table("orders-of-memory", verdict.policy, caption, columns, cells)
+
+
+def list_explanations(verdict: Verdict) -> list[str]:
+    """List what `explain_verdict` adds to the statement of a verdict, as texts."""
+    _, *phrases = explain_verdict(verdict, is_brief=True)
+    return ["".join(map(str, parts)) for parts in phrases]

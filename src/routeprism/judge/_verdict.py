@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from routeprism.exhibits import Results, Severity
+from routeprism.judge._causes import NEVER_RIGHT, Cause
 from routeprism.judge._claims import count_unreadable, is_beyond_chance, is_claim_shown
 from routeprism.orders import locate_base, name_base, overlaps_writes
 from routeprism.printing import pluralise
@@ -28,16 +29,18 @@ Depth = Literal[
 ]
 DEPTHS: tuple[Depth, ...] = get_args(Depth)
 """How deep a difference of order reaches, from the mildest to the most severe."""
-PROMISE_FAILED, ALWAYS_WRONG, INCONCLUSIVE = (
+PROMISE_FAILED, INCONCLUSIVE, ALWAYS_WRONG = (
     "promise failed",
-    "wrong in every order",
     "inconclusive",
+    "wrong in every order",
 )
 """Levels where the depth alone would mislead, the most severe first."""
 MISSING = "answers or routes are missing"
 """The doubt that an incomplete run raises, which `check --allow-missing` accepts."""
 FEWEST_QUESTIONS = 5
 """With fewer questions, finding no difference shows nothing."""
+ADVICE = "advice"
+"""The name of the finding with the repair that an audit tried by itself."""
 OBSERVED = "observed"
 """The name of the finding with what a run counted about each memory beside its rows."""
 
@@ -68,35 +71,13 @@ class Baseline:
     lacking: int = 0
     """Questions that are not shown all of their evidence."""
     never_kept: int = 0
-    """Of these, questions some of whose evidence is not even kept."""
+    """Of these, questions whose evidence no order keeps completely."""
     never_shown: int = 0
-    """Of these, questions whose evidence is kept and not shown."""
+    """Of these, questions whose evidence some order keeps, but none shows completely."""
     updates: int = 0
     """Questions about facts that changed."""
     outdated: int = 0
     """Of these, questions that are shown the outdated value alone in every order that was built."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why evidence is missing, in all cases that have the same explanation."""
-
-    cause: str
-    record: str
-    """The record of the example."""
-    by: tuple[str, ...]
-    """The records that displaced it there."""
-    tested: int
-    """Cases that were tested by intervention."""
-    explained: int
-    """Tested cases that have this cause."""
-    cases: int
-    """All cases, tested or not."""
-    sentence: str = ""
-    """What was done, and what came out."""
-    schedules: tuple[str, ...] = ()
-    action: str = ""
-    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,9 +125,9 @@ class Verdict:
             return self.depth
         if self.promises:
             return PROMISE_FAILED
-        if self.is_always_wrong:
-            return ALWAYS_WRONG
-        return INCONCLUSIVE if self.inconclusive else self.depth
+        if self.inconclusive:
+            return INCONCLUSIVE
+        return ALWAYS_WRONG if self.is_always_wrong else self.depth
 
     @property
     def is_harmful(self) -> bool:
@@ -157,7 +138,7 @@ class Verdict:
     def is_always_wrong(self) -> bool:
         """Whether something is shown to be wrong in every order, source order included."""
         return bool(self.baseline.outdated) or any(
-            cause.explained and cause.cause in _NEVER_RIGHT for cause in self.causes
+            cause.explained and cause.cause in NEVER_RIGHT for cause in self.causes
         )
 
     @property
@@ -248,15 +229,13 @@ class Verdict:
             "lost": self.lost,
             "gained": self.gained,
             "questions": self.questions,
-            "causes": [asdict(cause) for cause in self.causes],
+            "causes": [cause.to_json() for cause in self.causes],
             "repair": self.repair,
             "advice": self.advice,
             "command": self.command,
         }
 
 
-_NEVER_RIGHT = ("never kept", "refused", "not retrievable")
-"""Causes that no capacity and no order excuses: a record that is alone is not kept or not shown."""
 LOST, GAINED, NET = "evidence.lost", "evidence.gained", "evidence.net"
 
 
@@ -313,11 +292,7 @@ def judge(results: Results) -> list[Verdict]:
 
     rows = results.rows
     routes = rows.where(experiment=("routes", "overlap"), arm="")
-    policies = [
-        policy
-        for policy in routes.where(quantity=_JUDGED).values("policy")
-        if policy and not rows.where(experiment="curves", policy=policy)
-    ]
+    policies = [policy for policy in routes.where(quantity=_JUDGED).values("policy") if policy]
     aside = list_asides(results)
     aside |= {policy for policy in policies if policy.startswith("source-order(")}
     subjects = [policy for policy in policies if policy not in aside] or policies
@@ -326,21 +301,26 @@ def judge(results: Results) -> list[Verdict]:
     verdicts = []
     for policy in subjects:
         verdict = _judge_memory(policy, results)
-        advice = choose_repair(verdict, results)
-        if advice is not None:
-            data = str(read_observed(results, policy).get("data", ""))
-            repair = advice.repair
-            verdict = replace(
-                verdict,
-                repair="" if repair is None else repair.policy,
-                command="" if repair is None else write_command(repair, data),
-                advice=str(advice).removeprefix(f"{policy}: "),
-            )
-        verdicts.append(verdict)
+        data = str(read_observed(results, policy).get("data", ""))
+        repair, text = _read_advice(results, policy)
+        if (advice := choose_repair(verdict, results)) is not None:
+            repair, text = "" if advice.repair is None else advice.repair.policy, advice.text
+        command = write_command(repair, data) if repair else verdict.command
+        if advice is not None and not repair:
+            command = ""  # repairs were measured, and none of them helps
+        verdicts.append(replace(verdict, repair=repair, advice=text, command=command))
     return verdicts
 
 
-_JUDGED = ("J", "count.failed_pairs", "count.not_applicable", "anomaly")
+def _read_advice(results: Results, policy: str) -> tuple[str, str]:
+    """Read the repair that an audit tried by itself, and what it achieves; empty if none."""
+    for finding in results.findings.get(ADVICE, ()):
+        if finding.policy == policy:
+            return str(finding.value["repair"]), str(finding.value["text"])
+    return "", ""
+
+
+_JUDGED = ("V_changed", "count.failed_pairs", "count.not_applicable", "anomaly")
 """Quantities of a memory that was compared, or that could not be."""
 
 
@@ -382,7 +362,7 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
     groups = {
         place[0]: {**group, **evidence.get(place, {}), **updates.get(place, {})}
         for place, group in traces.items()
-        if place[0] and "J" in group
+        if place[0] and "V_changed" in group
     }
     observed = read_observed(results, policy)
     depths: dict[str, Depth] = {
@@ -390,7 +370,7 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         for schedule, group in groups.items()
         if not overlaps_writes(schedule)  # whose outcome need not equal that of source order
     }
-    is_random = _is_random(rows, observed)
+    is_random = differs_by_chance(rows, policy, declared=bool(observed.get("chance")))
     if is_random:
         depths = dict.fromkeys(depths, "stable")  # no difference is shown to be one of order
     doubts = [
@@ -463,15 +443,16 @@ def _is_zero(groups: Mapping[str, Group], *quantities: str) -> bool:
     return bool(rows) and all(row.estimate == 0 for row in rows)
 
 
-def _is_random(rows: Rows, observed: Mapping[str, Any]) -> bool:
+def differs_by_chance(rows: Rows, policy: str, *, declared: bool) -> bool:
     """Whether builds may differ by chance, and order is not shown to change more than that.
 
-    Where repeated builds of one order never differ, a difference is one of order.
+    Where repeated builds of one order never differ, a difference is one of order. `declared` says
+    that the memory declares chance.
     """
-    plain = rows.where(experiment="routes", model="", stratum="all")
+    plain = rows.where(experiment="routes", policy=policy, model="", stratum="all")
     within = list(plain.where(quantity="C_within"))
     differs = any(row.estimate for row in within)
-    if not differs and (within or not observed.get("chance")):
+    if not differs and (within or not declared):
         return False
     return not is_beyond_chance(plain.where(arm="", mask=""))
 
@@ -513,11 +494,13 @@ _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")
 
 
 def _read_causes(results: Results, policy: str) -> Iterator[Cause]:
-    for finding in results.findings.get("causes", ()):
-        if finding.policy == policy:
-            for value in finding.value:
-                texts = {name: tuple(value[name]) for name in ("by", "schedules")}
-                yield Cause(**{**value, **texts})
+    """Read the causes of a memory, the most frequent first, untested cases last."""
+    findings = [f for f in results.findings.get("causes", ()) if f.policy == policy]
+    causes = [Cause(**value) for finding in findings for value in finding.value]
+    tested = {cause.is_baseline for cause in causes if cause.explained}
+    for cause in sorted(causes, key=lambda cause: -cause.explained):
+        if cause.explained or cause.is_baseline not in tested:  # else a sentence counts them
+            yield cause
 
 
 def _list_explored(rows: Rows) -> tuple[str, ...]:
@@ -552,5 +535,5 @@ def read_verdicts(stored: StoredRun) -> list[Verdict]:
     return judge(Results(rows, findings, incomplete=incomplete))
 
 
-_JUDGED_FINDINGS = ("remedies", "mechanism", "overlap", "leaks", "causes", OBSERVED)
+_JUDGED_FINDINGS = ("remedies", "mechanism", "overlap", "leaks", "causes", OBSERVED, ADVICE)
 """The experiments under which findings are stored that the judgement reads."""

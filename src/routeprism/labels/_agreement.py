@@ -38,6 +38,7 @@ from routeprism.measures import (
     chosen_interval,
     kappa_estimate,
 )
+from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark
 from routeprism.runs import EstimateRow, StoredQuestion
 
@@ -291,7 +292,7 @@ class LabelledItems:
             return agreed / len(labels) if labels else None
         if quantity == "kappa":
             return Confusion.of(((first, second) for first, second in labels), self.names).kappa
-        label = quantity.removeprefix("count.")
+        label = find_quantity(quantity).part
         if "~" in label:
             return float(sum("~".join(item_labels) == label for item_labels in labels))
         return float(sum(item_labels[-1] == label for item_labels in labels))

@@ -18,6 +18,7 @@ from routeprism.exhibits import (
 )
 from routeprism.labels._cards import LABELS, UNREAD
 from routeprism.labels._readings import Readings
+from routeprism.quantities import find_quantity
 from routeprism.runs import EstimateRow, Rows
 
 _ITEMS = {"screen": "pools", "support": "record labels", "compiled": "contexts"}
@@ -111,9 +112,7 @@ _STUDIES = ("screen", "support")
 def tabulate_readings(results: Results) -> list[Table]:
     """Show how far passes agree, what they admit, and how they label."""
     rows = results.rows.where(experiment=_STUDIES, mask="")
-    single = [
-        row for row in rows if row.arm and "~" not in row.arm and row.quantity.startswith("count.")
-    ]
+    single = [row for row in rows if row.arm and "~" not in row.arm and row.is_count]
     agreed = ("count.agreed", "count.compared", "agreement", "kappa")
     return [
         *make_table(
@@ -149,7 +148,7 @@ def tabulate_readings(results: Results) -> list[Table]:
             [
                 (
                     *(row.experiment, row.arm, row.model),
-                    row.quantity.removeprefix("count."),
+                    find_quantity(row.quantity).part,
                     format_row(row),
                 )
                 for row in single

@@ -286,7 +286,7 @@ def _describe(plan: TriePlan, building: Building) -> str:
     elif plan.covered is None:
         share = f"{len(plan.orders):,} drawn orders of too many to count"
     else:
-        share = f"{len(plan.orders):,} drawn orders, {plan.covered:.2%} of all,"
+        share = f"{len(plan.orders):,} drawn orders, a fraction of {plan.covered:.4f} of all,"
     if not building.shared:
         return (
             f"{share} took {building.adds:,} adds: the memory has no snapshot() with revive(), and "

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from routeprism.exhibits import name_record
 from routeprism.orders import Order
+from routeprism.printing import pluralise
+from routeprism.records import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +63,34 @@ def format_count(number: int) -> str:
     return f"{mantissa:.2f}e+{exponent}"
 
 
-def describe_moves(moves: Sequence[Move]) -> str:
-    """Write moves as an instruction."""
+def describe_reordering(order: Order, pool: Pool, *, most: int | None = None) -> str:
+    """Write the moves that make an order as an instruction: `move 'n26' (“Flight…”) after 'n28'`.
+
+    A text is quoted where its record comes first; beyond `most` moves, the rest is counted.
+    """
+    source = range(len(pool))
+    texts = [record.text for record in pool.records]
+
+    def name(position: int) -> str:
+        text, texts[position] = texts[position], ""
+        return name_record(pool.records[position].id, text)
+
+    if sorted(order) != list(source):
+        copies = sorted({position for position in order if order.count(position) > 1})
+        return f"deliver again {', '.join(map(name, copies))}"
+    moves = find_moves(order)
     if not moves:
-        return "Change nothing"
-    sentences = [
-        f"record {move.record} "
-        + ("to the front" if move.after is None else f"after record {move.after}")
-        for move in moves
+        return "change nothing"
+    if most is not None and len(moves) > most and order == tuple(reversed(source)):
+        return f"reverse all {len(pool)} records"
+    steps = [
+        f"{name(move.record)} "
+        + ("to the front" if move.after is None else f"after {name(move.after)}")
+        for move in moves[:most]
     ]
-    return "Move " + (
-        sentences[0] if len(sentences) == 1 else ", ".join(sentences[:-1]) + " and " + sentences[-1]
-    )
+    if len(moves) > len(steps):
+        steps.append(pluralise(len(moves) - len(steps), "further record"))
+    return f"move {', then '.join(steps)}"
 
 
 BINS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))

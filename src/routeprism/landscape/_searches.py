@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from routeprism.errors import ContractError
 from routeprism.landscape._exploration import MOST_ORDERS
-from routeprism.landscape._moves import Move, describe_moves, find_moves, inversions
+from routeprism.landscape._moves import Move, find_moves, inversions
 from routeprism.landscape._states import MOST_STATES, OrderBuilds, StateGraph
 from routeprism.orders import ArrivalModel, Arrivals, Order, every_permutation, parse_arrival
 from routeprism.policies import Memory, Policy
@@ -178,11 +178,6 @@ class Reordering:
     otherwise it is what a search found, 1-minimal all the same."""
     looked: int
     """The number of states or orders examined."""
-
-    @property
-    def instruction(self) -> str:
-        """Describe its moves by source positions: `Move record 3 after record 5`."""
-        return describe_moves(self.moves)
 
 
 def shrink(

@@ -7,7 +7,6 @@ from routeprism.measures._agreement import (
     kappa_estimate,
 )
 from routeprism.measures._claims import (
-    Alternative,
     ConfidenceSequences,
     adjust_holm,
     flip_signs,
@@ -76,7 +75,6 @@ __all__ = [
     "RESAMPLES",
     "RETENTION",
     "UPDATES",
-    "Alternative",
     "Builds",
     "ConfidenceSequences",
     "Confusion",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from routeprism.errors import SpecError
+from routeprism.quantities import Alternative
 
-Alternative = Literal["two-sided", "greater"]
 Claim = TypeVar("Claim")
 
 _LISTED_UNITS = 13

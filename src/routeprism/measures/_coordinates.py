@@ -1,74 +1,37 @@
-"""Coordinates: what is observed of a pair. Each says what it is; reports and docs read it here."""
+"""Coordinates: the quantities that are computed from a pair, with how the value of each is read."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache, partial
-from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
-from routeprism.errors import SpecError
+from routeprism.quantities import (
+    Quantity,
+    built_in_quantities,
+    observe_nothing,
+    registered_quantities,
+)
 from routeprism.routes import Pair, Route
-from routeprism.specs import EXTENSIONS, Extension, registered
 
 Observed = TypeVar("Observed")
 
-
-@dataclass(frozen=True, slots=True)
-class Coordinate(Generic[Observed]):
-    """One number observed of a question: of its pair of routes, or of the answers on both."""
-
-    name: str
-    """Its name in `estimates.csv`."""
-    symbol: str
-    """Its symbol in the paper."""
-    meaning: str
-    """Its meaning, in a sentence."""
-    zero: str
-    """The meaning of 0; empty if it has none."""
-    meaning_of_one: str
-    """The meaning of 1; empty if it has none."""
-    reference: str
-    """The definition in the paper."""
-    value: Callable[[Observed], float | None]
-    """Its value; None where it does not apply."""
-    is_count: bool = False
-    """Whether the number of pairs with value 1 is reported too."""
+Coordinate = Quantity
+"""The name of `Quantity` in earlier versions, which packages with a quantity of their own use."""
 
 
-@lru_cache(maxsize=1)
-def _read_texts() -> dict[str, dict[str, Any]]:
-    """Read the symbol, the meaning and the reference of every coordinate, by its name."""
-    texts: dict[str, dict[str, Any]] = json.loads(
-        files("routeprism.measures").joinpath("coordinates.json").read_text("utf-8")
-    )
-    return texts
+def read_quantity(name: str, value: Callable[[Observed], float | None]) -> Quantity[Observed]:
+    """Return a quantity that is described in `quantities.json`, with how its value is read."""
+    return replace(built_in_quantities()[name], value=value)
 
 
-def describe_coordinate(
-    name: str, value: Callable[[Observed], float | None], **words: str
-) -> Coordinate[Observed]:
-    """Make a coordinate, with its texts from `coordinates.json`.
-
-    `words` fill the `{places}` of its name and texts; `side` also decides about `{other}`.
-    """
-    words["other"] = "forward" if words.get("side") == "forward" else "other"
-    texts: dict[str, Any] = {
-        key: text.format(**words) if isinstance(text, str) else text
-        for key, text in _read_texts()[name].items()
-    }
-    return Coordinate(name.format(**words), value=value, **texts)
-
-
-def describe_coordinates(
+def read_quantities(
     values: Mapping[str, Callable[[Observed], float | None]],
-) -> tuple[Coordinate[Observed], ...]:
-    """Make several coordinates, given how the value of each is read."""
-    return tuple(describe_coordinate(name, value) for name, value in values.items())
+) -> tuple[Quantity[Observed], ...]:
+    """Return several quantities, given how the value of each is read."""
+    return tuple(read_quantity(name, value) for name, value in values.items())
 
 
 def average(values: Sequence[float]) -> float | None:
@@ -105,7 +68,7 @@ def _share_retained(route: Route) -> float | None:
     return len(route.retained) / arrived if arrived else None
 
 
-COORDINATES: tuple[Coordinate[Pair], ...] = describe_coordinates(
+COORDINATES: tuple[Quantity[Pair], ...] = read_quantities(
     {
         "J": lambda pair: jaccard(pair.forward_exposure.sources, pair.route_exposure.sources),
         "V_changed": lambda pair: float(
@@ -143,37 +106,25 @@ _MEASURES = {"recall": _recall, "all_covered": _covered}
 
 
 @lru_cache(maxsize=16)
-def retention_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
+def retention_coordinates(labels: str) -> tuple[Quantity[Pair], ...]:
     """Return the coordinates that read support labels of one source (Appendix O.4)."""
-    coordinates = [
-        describe_coordinate("J_T", partial(_support_overlap, labels)),
-        describe_coordinate("evidence_lost", partial(_evidence_lost, labels)),
-        describe_coordinate("evidence.lost", partial(_lose_evidence, labels)),
-        describe_coordinate("evidence.gained", partial(_gain_evidence, labels)),
-        describe_coordinate("evidence.net", partial(_net_evidence, labels)),
-    ]
+    values: dict[str, Callable[[Pair], float | None]] = {
+        "J_T": partial(_support_overlap, labels),
+        "evidence_lost": partial(_evidence_lost, labels),
+        "evidence.lost": partial(_lose_evidence, labels),
+        "evidence.gained": partial(_gain_evidence, labels),
+        "evidence.net": partial(_net_evidence, labels),
+    }
     for where, sets in _SETS.items():
-        overlap = partial(_overlap, labels, sets)
-        coordinates.append(describe_coordinate("overlap.{where}", overlap, where=where))
-        coordinates += [
-            describe_coordinate(
-                f"{noun}.{{where}}.{{side}}",
-                partial(_read_side, labels, sets, noun, at),
-                where=where,
-                side=side,
-            )
-            for at, side in enumerate(("forward", "route"))
-            for noun in _MEASURES
-        ]
-        coordinates += [
-            describe_coordinate(
-                f"{noun}.{{where}}.route-forward",
-                partial(_change_sides, labels, sets, noun),
-                where=where,
-            )
-            for noun in _MEASURES
-        ]
-    return tuple(coordinates)
+        values[f"overlap.{where}"] = partial(_overlap, labels, sets)
+        for at, side in enumerate(("forward", "route")):
+            for noun in _MEASURES:
+                name = f"{noun}.{where}.{side}"
+                values[name] = partial(_read_side, labels, sets, noun, at)
+        for noun in _MEASURES:
+            name = f"{noun}.{where}.route-forward"
+            values[name] = partial(_change_sides, labels, sets, noun)
+    return read_quantities(values)
 
 
 def _find_support(labels: str, pair: Pair) -> frozenset[str]:
@@ -224,30 +175,6 @@ RETENTION = retention_coordinates("benchmark")
 """The retention coordinates for labels that a benchmark publishes; for reference pages."""
 
 
-def registered_coordinates() -> tuple[Coordinate[Pair], ...]:
-    """Return the coordinates of pairs that installed packages add, by name.
-
-    They are entry points of the group `routeprism.coordinates`. A coordinate reads what the two
-    routes retain and expose and the labels of the question, nothing else about the question.
-    """
-    return _load_coordinates(tuple(sys.path), EXTENSIONS.get())
-
-
-@lru_cache(maxsize=4)
-def _load_coordinates(
-    path: tuple[str, ...], extensions: tuple[Extension, ...]
-) -> tuple[Coordinate[Pair], ...]:
-    coordinates: list[Coordinate[Pair]] = []
-    for point in registered("coordinates").values():
-        coordinate = point.load()
-        if not isinstance(coordinate, Coordinate):
-            raise SpecError(
-                f"Expected the entry point '{point.name}' of the group 'routeprism.coordinates' to "
-                f"be a Coordinate but got {coordinate!r:.60}"
-            )
-        if coordinate.name in {
-            existing.name for existing in (*COORDINATES, *RETENTION, *coordinates)
-        }:
-            raise SpecError(f"two coordinates are called '{coordinate.name}'")
-        coordinates.append(coordinate)
-    return tuple(coordinates)
+def registered_coordinates() -> tuple[Quantity[Pair], ...]:
+    """Return the quantities of pairs that installed packages add, by name."""
+    return tuple(q for q in registered_quantities() if q.value is not observe_nothing)

@@ -18,10 +18,11 @@ from typing import Generic, Literal, TypedDict, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.measures._claims import Alternative, flip_signs, follow_sequence
+from routeprism.measures._claims import flip_signs, follow_sequence
 from routeprism.measures._intervals import Interval, difference_limits, limits
 from routeprism.measures._patterns import MANY_UNITS, UnitPatterns
 from routeprism.measures._series import UnitSeries
+from routeprism.quantities import Alternative
 
 FEW_UNITS: Mapping[Interval, int] = {
     "percentile": 30,

@@ -17,13 +17,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias, TypeVar
 
-from routeprism.measures._coordinates import (
-    Coordinate,
-    average,
-    describe_coordinates,
-    jaccard,
-    subtract,
-)
+from routeprism.measures._coordinates import average, jaccard, read_quantities, subtract
+from routeprism.quantities import Quantity
 
 Repetition = TypeVar("Repetition")
 
@@ -116,7 +111,7 @@ def transition(draws: Draws) -> str | None:
     )
 
 
-ANSWER_COORDINATES: tuple[Coordinate[Draws], ...] = describe_coordinates(
+ANSWER_COORDINATES: tuple[Quantity[Draws], ...] = read_quantities(
     {
         "H": _first_differ,
         "Delta": _first_change,
@@ -174,7 +169,7 @@ def _contexts(first: Once, second: Once) -> float:
     return float(first[1] == second[1])
 
 
-BUILD_COORDINATES: tuple[Coordinate[Builds], ...] = describe_coordinates(
+BUILD_COORDINATES: tuple[Quantity[Builds], ...] = read_quantities(
     {
         "J_cross": lambda builds: builds.cross(_sources),
         "J_within": lambda builds: builds.within(_sources),

@@ -10,13 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from routeprism.measures._coordinates import (
-    Coordinate,
-    describe_coordinate,
-    describe_coordinates,
-    subtract,
-)
+from routeprism.measures._coordinates import read_quantities, subtract
 from routeprism.policies import Event
+from routeprism.quantities import Quantity
 from routeprism.records import find_superseded, find_superseding
 from routeprism.routes import ExposureTrace, Pair
 
@@ -76,20 +72,15 @@ _READINGS: Mapping[str, Callable[[Evidence, ExposureTrace], float | None]] = {
 
 
 @lru_cache(maxsize=16)
-def update_coordinates(labels: str) -> tuple[Coordinate[Pair], ...]:
+def update_coordinates(labels: str) -> tuple[Quantity[Pair], ...]:
     """Return the coordinates that read current and outdated evidence of one label source."""
-    coordinates: list[Coordinate[Pair]] = []
+    values: dict[str, Callable[[Pair], float | None]] = {}
     for name in _READINGS:
-        coordinates += [
-            describe_coordinate(
-                f"{name}.{{side}}", partial(_read_side, name, labels, at), side=side
-            )
-            for at, side in enumerate(("forward", "route"))
-        ]
-        change = partial(_change_sides, name, labels)
-        coordinates.append(describe_coordinate(f"{name}.route-forward", change))
-    coordinates.append(describe_coordinate("stale_only.by_order", partial(_by_order, labels)))
-    return tuple(coordinates)
+        for at, side in enumerate(("forward", "route")):
+            values[f"{name}.{side}"] = partial(_read_side, name, labels, at)
+        values[f"{name}.route-forward"] = partial(_change_sides, name, labels)
+    values["stale_only.by_order"] = partial(_by_order, labels)
+    return read_quantities(values)
 
 
 def _read_side(name: str, labels: str, side: int, pair: Pair) -> float | None:
@@ -133,12 +124,12 @@ def _outdated_change(answers: OutdatedAnswers) -> float | None:
     return subtract(_outdated_share("route", answers), _outdated_share("forward", answers))
 
 
-OUTDATED_ANSWERS: tuple[Coordinate[OutdatedAnswers], ...] = (
-    *(
-        describe_coordinate("outdated_answer.{side}", partial(_outdated_share, side), side=side)
-        for side in ("forward", "route")
-    ),
-    describe_coordinate("outdated_answer.route-forward", _outdated_change),
+OUTDATED_ANSWERS: tuple[Quantity[OutdatedAnswers], ...] = read_quantities(
+    {
+        "outdated_answer.forward": partial(_outdated_share, "forward"),
+        "outdated_answer.route": partial(_outdated_share, "route"),
+        "outdated_answer.route-forward": _outdated_change,
+    }
 )
 """Quantities of answers to questions with outdated options."""
 
@@ -186,7 +177,7 @@ def _count_discarded(build: Displacements) -> float | None:
     return float(len(discarded))
 
 
-DISPLACEMENTS: tuple[Coordinate[Displacements], ...] = describe_coordinates(
+DISPLACEMENTS: tuple[Quantity[Displacements], ...] = read_quantities(
     {
         "count.inverted_supersessions": _count_inverted,
         "count.discarded_updates": _count_discarded,

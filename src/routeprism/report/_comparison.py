@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from routeprism.exhibits import Chart, Table, shorten
-from routeprism.judge import explain_verdict, state_verdict
+from routeprism.judge import choose_command, list_explanations, state_verdict
 from routeprism.orders import describe_arrival, name_base
 from routeprism.printing import pluralise, printable
 from routeprism.report._exhibits import chart_data, figure
@@ -15,11 +15,11 @@ from routeprism.report._html import Markup, as_html, data_block, fold_rest, frag
 from routeprism.report._page import Part, make_panel, page_header, shell
 from routeprism.report._summary import show_verdicts
 from routeprism.review.comparison import (
-    MAIN_QUANTITIES,
     Difference,
     RunComparison,
     SupportChange,
     name_quantity,
+    select_differences,
 )
 
 _SHOWN_SENTENCES = 6
@@ -30,7 +30,7 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
     """Write a comparison as a page of its own."""
     ordered = sorted(comparison.differences, key=lambda difference: difference.is_reversal)
     plain = [difference for difference in ordered if difference.is_plain]
-    charts = _charts([item for item in plain if item.column.quantity in MAIN_QUANTITIES])
+    charts = _charts([item for item in plain if item.quantity.emphasis])
     tabs: list[Part] = [
         ("summary", "Summary", _summary(comparison, plain, charts)),
         ("questions", "Questions", _tabulate_support(comparison.support)),
@@ -101,9 +101,7 @@ def _main_changes(changes: Sequence[Difference], name: str) -> Markup | None:
     """Show the changes of main quantities in plain words, and count the others."""
     if not changes:
         return None
-    places = list(MAIN_QUANTITIES)
-    main = [difference for difference in changes if difference.column.quantity in places]
-    main.sort(key=lambda difference: places.index(difference.column.quantity))
+    main = select_differences(changes, "headline", "table")
     has_answers = any(difference.column.model for difference in main)
     table = Table(
         name,
@@ -222,16 +220,6 @@ def _label(difference: Difference, *, several: bool) -> str:
 MARKER = "<!-- routeprism -->"
 """The first line of a comment, by which the same comment is found again."""
 
-_NAMES: Mapping[str, str] = {
-    "evidence_lost": "questions that lose evidence",
-    "recall.exposed.forward": "evidence shown",
-    "recall.exposed.route": "evidence shown",
-    "J": "records shown as in source order (overlap)",
-    "accuracy.forward": "right answers",
-    "accuracy.route": "right answers",
-    "D_res": "answers that order changes",
-}
-"""The quantities of a comment in plain words, the most important first."""
 _MOST_QUESTIONS = 10
 
 
@@ -258,21 +246,16 @@ def _list_lines(comparison: RunComparison) -> list[str]:
 def _select_changes(differences: Iterable[Difference]) -> list[Difference]:
     """Choose what a comment shows; source order, which every schedule compares with, once."""
     by_column: dict[tuple[str, ...], Difference] = {}
-    for difference in differences:
+    for difference in select_differences(differences, "headline"):
         column = difference.column
-        if column.quantity in _NAMES and difference.is_plain:
-            place = (column.policy, column.quantity, column.model, _name_order(difference))
-            by_column.setdefault(place, difference)
-    names = list(_NAMES)
-    return sorted(
-        by_column.values(), key=lambda difference: names.index(difference.column.quantity)
-    )
+        place = (column.policy, column.quantity, column.model, _name_order(difference))
+        by_column.setdefault(place, difference)
+    return list(by_column.values())
 
 
 def _name_order(difference: Difference) -> str:
-    forward = difference.column.quantity.endswith(".forward")
     schedule = difference.column.schedule
-    return name_base([schedule]) if forward else describe_arrival(schedule)
+    return name_base([schedule]) if difference.is_of_base else describe_arrival(schedule)
 
 
 def _find_change(difference: Difference) -> int:
@@ -303,7 +286,7 @@ def _table(title: str, changes: Sequence[Difference]) -> Iterator[str]:
         model = f" ({_escape(column.model)})" if column.model else ""
         yield (
             f"| {_code(column.policy)} | {_escape(_name_order(difference))} "
-            f"| {_NAMES[column.quantity]}{model} "
+            f"| {_escape(difference.quantity.plain)}{model} "
             f"| {difference.before:.3f} | {difference.after:.3f} | {difference.change} |"
         )
 
@@ -339,15 +322,15 @@ def _questions(comparison: RunComparison) -> Iterator[str]:
 def _explain_verdicts(comparison: RunComparison) -> Iterator[str]:
     """Yield the cause, the repair and the next command of each new version that is not fine."""
     verdicts = [change.after for change in comparison.changes if change.after.severity != "good"]
-    texts = [(verdict, text) for verdict in verdicts for text in explain_verdict(verdict)]
-    if not texts and not any(verdict.command for verdict in verdicts):
-        return
-    yield from ("", "#### Cause and next step", "")
-    for verdict, text in texts:
-        yield f"- {_code(verdict.policy)}: {_escape(text)}"
-    for verdict in verdicts:
-        if verdict.command:
-            yield f"- Next: {_code(verdict.command)}"
+    lines = [
+        f"- {_code(verdict.policy)}: {_escape(text)}"
+        for verdict in verdicts
+        for text in list_explanations(verdict)
+    ]
+    commands = dict.fromkeys(filter(None, map(choose_command, verdicts)))
+    lines += [f"- Next: {_code(command)}" for command in commands]
+    if lines:
+        yield from ("", "#### Cause and next step", "", *lines)
 
 
 def _escape(text: str) -> str:

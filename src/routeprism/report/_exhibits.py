@@ -20,6 +20,7 @@ from routeprism.exhibits import (
     shorten,
 )
 from routeprism.experiments import registered_experiments
+from routeprism.quantities import find_quantity
 from routeprism.report._html import (
     Markup,
     RowNumbers,
@@ -86,9 +87,6 @@ def list_charts(results: Results) -> list[Chart]:
     ]
 
 
-_UNIT_QUANTITIES = ("J", "H", "Delta", "accuracy.")
-
-
 def read_results(stored: StoredRun, rows: Sequence[EstimateRow]) -> Results:
     """Read a finished run's findings and the means of its units."""
     findings: dict[str, list[Any]] = {}
@@ -109,7 +107,7 @@ def _read_units(stored: StoredRun) -> dict[Series, Mapping[str, float]]:
     columns: dict[Series, Column] = {}
     means: dict[Series, Mapping[str, float]] = {}
     for column, users in stored.per_question().items():
-        if column.arm or column.mask or not column.quantity.startswith(_UNIT_QUANTITIES):
+        if column.arm or column.mask or not find_quantity(column.quantity).is_profiled:
             continue
         names = (column.quantity, column.policy, column.schedule, column.model)
         series = Series(column.experiment, *names)

@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from routeprism.errors import MissingExtraError, RunError
 from routeprism.exhibits import Number, Part, Table
-from routeprism.measures import COORDINATES, RETENTION, Coordinate, registered_coordinates
+from routeprism.quantities import find_quantity, list_quantities
 from routeprism.runs import EstimateRow
 from routeprism.spreadsheets import write_csv
 
@@ -145,7 +144,7 @@ def as_csv(table: Table) -> str:
     return write_csv(table.columns, ([str(cell) for cell in row] for row in table.rows))
 
 
-_SHOWN_ROWS = 10
+_SHOWN_ROWS = 6
 """How many rows a long table shows before it is opened."""
 _MANY_COLUMNS = 9
 
@@ -216,7 +215,7 @@ class _Style:
 
 
 _LONG = 40
-_SHARE = re.compile(r"(\d+(?:\.\d)?) of (\d+)")
+_SHARE = re.compile(r"(\d+(?:\.\d)?) of (\d+(?:\.\d)?)(?: on average)?")
 _PERCENT = re.compile(r"(\d+)%")
 
 
@@ -313,14 +312,6 @@ def _latex(text: str) -> str:
     return " ".join("".join(_LATEX.get(character, character) for character in text).split())
 
 
-@lru_cache(maxsize=4)
-def _read_meanings(own: tuple[Coordinate[Any], ...]) -> dict[str, str]:
-    """Return what each measured quantity means, by its name and its symbol."""
-    coordinates = (*COORDINATES, *RETENTION, *own)
-    meanings = {coordinate.name: coordinate.meaning for coordinate in coordinates}
-    return {**{coordinate.symbol: coordinate.meaning for coordinate in coordinates}, **meanings}
-
-
 @cache
 def _read_columns() -> Mapping[str, str]:
     columns: Mapping[str, str] = json.loads(read_asset("columns.json"))
@@ -329,6 +320,8 @@ def _read_columns() -> Mapping[str, str]:
 
 def explain_column(name: str) -> str:
     """Explain a column in a sentence; empty if its name says nothing more."""
-    return _read_columns().get(name) or _read_meanings(registered_coordinates()).get(
-        name.removesuffix(" [95%]"), ""
-    )
+    if text := _read_columns().get(name):
+        return text
+    name = name.removesuffix(" [95%]")
+    symbols = (q.meaning for q in list_quantities() if q.symbol == name)
+    return find_quantity(name).meaning or next(symbols, "")

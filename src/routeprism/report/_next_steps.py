@@ -118,7 +118,7 @@ def _list_inputs(run: Material) -> Iterator[Missing]:
     if not run.configuration.get("labels"):
         data = name_data(run.configuration)
         yield Missing(
-            "There are no support labels, so nothing shows whether what was lost matters.",
+            "There are no evidence labels, so nothing shows whether what was lost matters.",
             "Give `support` in questions.jsonl, or let models or people label the records.",
             shlex.join(("routeprism", "support", data, "--pass", "NAME=MODEL")),
         )
@@ -138,12 +138,12 @@ def _list_experiments(run: Material) -> Iterator[Missing]:
         yield Missing(
             "No pair of routes was eligible for restoration.",
             "The table of eligibility gives the reasons. A different schedule, policy or label "
-            "source may give pairs that differ in exactly one support record.",
+            "source may give pairs that differ in exactly one record with evidence.",
         )
     if configuration.get("models") and configuration.get("command") != "restore" and not restored:
         yield Missing(
             "Whether a displaced record matters was not tested.",
-            "Restoration puts it back, against a matched record without support.",
+            "Restoration puts it back, against a matched record without evidence.",
             command_of(run.manifest, None, command="restore"),
         )
     if configuration.get("models") and configuration.get("draws") == 1:

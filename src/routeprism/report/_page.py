@@ -13,6 +13,7 @@ from typing import Any
 
 from routeprism.exhibits import Chart, Results, Table, read_statements
 from routeprism.judge import Verdict, judge
+from routeprism.orders import describe_arrival, name_reference
 from routeprism.report._exhibits import (
     Section,
     chart_data,
@@ -208,6 +209,13 @@ def _data_blocks(
     question_data = {
         "policies": questions.policies,
         "schedules": questions.schedules,
+        "orders": [
+            [describe_arrival(name_reference(name)), describe_arrival(name)]
+            for name in questions.schedules
+        ],
+        "references": [
+            questions.routes.index(name_reference(name)) for name in questions.schedules
+        ],
         "users": questions.users,
         "labels": configuration.get("labels") or "",
         # What prompts say of conflicting records; the first is that of the routes.
@@ -421,7 +429,7 @@ def _manner(material: Material) -> Markup:
 
 _CONFIGURATION = {
     "fingerprint": "Benchmark fingerprint",
-    "labels": "Support labels",
+    "labels": "Evidence labels",
     "unit": "Resampled unit",
     "weighting": "Weighting",
     "interval": "95% limits",

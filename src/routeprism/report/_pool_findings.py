@@ -51,6 +51,8 @@ class PoolFindings:
     """The questions that models answered, each with its experiment."""
     eligibility: dict[Place, Mapping[str, Any]] = field(default_factory=dict)
     """What restoration decided."""
+    losses: dict[str, list[Finding]] = field(default_factory=dict)
+    """Why a question loses evidence, by question."""
     anchor: str = ""
     """The question whose state reuse asks the others of; empty where it did not."""
     remaining: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -67,6 +69,8 @@ def read_pool_findings(
             findings_of_pool.eligibility[finding.policy, finding.schedule, finding.question] = (
                 finding.value
             )
+        elif finding.name == "losses":
+            findings_of_pool.losses.setdefault(finding.question, []).append(finding)
         elif finding.name == "anchor":
             findings_of_pool.anchor = finding.value
         else:

@@ -14,8 +14,16 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from routeprism.orders import FORWARD, name_reference
-from routeprism.report._pool_findings import PoolFindings, PromptReader, Texts, read_pool_findings
+from routeprism.exhibits import name_record
+from routeprism.judge import describe_loss
+from routeprism.orders import FORWARD, describe_arrival, name_reference
+from routeprism.report._pool_findings import (
+    PoolFindings,
+    PromptReader,
+    Texts,
+    read_pool_findings,
+)
+from routeprism.routes import Loss
 from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredTrace
 
 FLAGS = {
@@ -39,7 +47,7 @@ class Questions:
 
     policies: list[str]
     schedules: list[str]
-    """The orders compared with forward."""
+    """The orders of arrival other than source order."""
     pairs: list[tuple[str, str]]
     """(policy, schedule), in the order of the flags."""
     users: list[str] = field(default_factory=list)
@@ -47,6 +55,12 @@ class Questions:
     """For each question its id, user, kind, text and one number of flags for each pair."""
     chunks: list[str] = field(default_factory=list)
     """One for each user: JSON, deflated, in base64."""
+
+    @property
+    def routes(self) -> list[str]:
+        """The routes of a chunk: source order, every schedule, every further reference."""
+        references = map(name_reference, self.schedules)
+        return list(dict.fromkeys((FORWARD.name, *self.schedules, *references)))
 
 
 def read_questions(
@@ -87,6 +101,8 @@ class _Pool:
     questions: Sequence[StoredQuestion]
     findings: PoolFindings
     traces: Mapping[tuple[str, str], StoredTrace]
+    texts: Mapping[str, str]
+    """Record ids → what sentences call the record."""
     room: bool
     """Whether texts are written; without room, questions are listed and counted only."""
     contexts: list[dict[str, Any]] = field(default_factory=list)
@@ -157,9 +173,18 @@ class _Pool:
                 self._show_comparisons(self.findings.comparisons.get(key, ()), self.select(sides))
                 for key, sides in zip(keys, exposures, strict=True)
             ],
+            "causes": [self._list_causes(question.id, *pair) for pair in pairs],
             "eligibility": [self.findings.eligibility.get(key) for key in keys],
             "findings": self.findings.remaining.get(question.id, []),
         }
+
+    def _list_causes(self, question: str, policy: str, schedule: str) -> list[str]:
+        """List why a question loses evidence on a pair, or else under another order of arrival."""
+        losses = [f for f in self.findings.losses.get(question, ()) if f.policy == policy]
+        pair = (name_reference(schedule), schedule)
+        findings = [finding for finding in losses if finding.schedule in pair] or losses
+        sentences = (explain_loss(loss, self.texts) for f in findings for loss in f.value)
+        return list(dict.fromkeys(sentences))
 
     def _show_comparisons(
         self,
@@ -175,6 +200,17 @@ class _Pool:
             for context in contexts
         )
         return [self.reader.show(*entry, (forward, route)) for entry in entries]
+
+
+def explain_loss(value: Mapping[str, Any], texts: Mapping[str, str]) -> str:
+    """Explain in a sentence what an order takes from a question, why, and how that was tested.
+
+    `value` is one of those of the finding `losses`; `texts` has each record's text.
+    """
+    loss = Loss(**value)
+    schedule = loss.schedule
+    where = "In source order" if schedule == FORWARD.name else f"Under {describe_arrival(schedule)}"
+    return f"{where}: {describe_loss(loss, texts)}."
 
 
 def _read_pool(
@@ -198,7 +234,8 @@ def _read_pool(
     place = {record.id: at for at, record in enumerate(records)}
     reader = PromptReader(stored, Texts(), place)
     pool_findings = read_pool_findings(stored, questions, findings)
-    pool = _Pool(reader, questions, pool_findings, traces, room)
+    texts = {record.id: stored.text(record.text_sha256) if room else "" for record in records}
+    pool = _Pool(reader, questions, pool_findings, traces, texts, room)
     pool.read_contexts(routes)
     number = len(view.users)
     view.users.append(user)
@@ -218,11 +255,16 @@ def _read_pool(
     details = {question.id: pool.describe(question, view.pairs) for question in questions}
     chunk = {
         "records": [
-            [record.id, record.timestamp, reader.texts.place(stored.text(record.text_sha256))]
+            [
+                record.id,
+                record.timestamp,
+                reader.texts.place(stored.text(record.text_sha256)),
+                name_record(record.id, texts[record.id]),
+            ]
             for record in records
         ],
         "routes": [
-            [_route(traces.get((policy, name)), place) for name in (FORWARD.name, *view.schedules)]
+            [_route(traces.get((policy, name)), place) for name in view.routes]
             for policy in view.policies
         ],
         "contexts": pool.contexts,

@@ -15,12 +15,10 @@ from routeprism.answers import (
     rubric_of,
 )
 from routeprism.experiments import Experiment
+from routeprism.quantities import find_quantity
 from routeprism.runs import CONTRASTS, EstimateRow, StoredAnswer, StoredQuestion, StoredRun
 
 __all__ = ["TracedAnswer", "find_answers", "judge_answers", "list_policies"]
-
-_SINGLE = ".single"
-"""The end of quantities that read only the first draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class TracedAnswer:
 
 def list_policies(stored: StoredRun, row: EstimateRow) -> list[str]:
     """List the policies that a row compares; its own unless it is a contrast between policies."""
-    prefix = row.quantity.partition(".")[0]
+    prefix = find_quantity(row.quantity).derivation
     for finding in stored.findings(CONTRASTS):
         value = finding.value
         place = (value["experiment"], value["quantity"], value["policy"], value["arm"])
@@ -56,6 +54,7 @@ def find_answers(
         return ()
     selection = experiment.select_answers(row, configuration, ())
     fillers, sides = row.filler.split("+"), selection.sides
+    first_draw = find_quantity(row.quantity).first_draw
 
     def is_read(answer: StoredAnswer) -> bool:
         return (
@@ -63,7 +62,7 @@ def find_answers(
             and answer.question in question_ids
             and answer.filler in fillers
             and (not sides or answer.side in sides)
-            and (answer.turn == 0 or not row.quantity.endswith(_SINGLE))
+            and (answer.turn == 0 or not first_draw)
         )
 
     source = selection.experiment

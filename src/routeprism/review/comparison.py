@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from routeprism.measures import (
     chosen_interval,
     limits_said,
 )
-from routeprism.orders import FORWARD, describe_arrival, locate_base, name_base
+from routeprism.orders import FORWARD, describe_arrival, locate_base
 from routeprism.printing import pluralise
+from routeprism.quantities import Quantity, find_quantity, list_quantities
 from routeprism.review.changes import Change, judge_change, summarise_changes
 from routeprism.runs import (
     Column,
@@ -34,13 +35,13 @@ from routeprism.runs import (
 )
 
 __all__ = [
-    "MAIN_QUANTITIES",
     "Difference",
     "RunComparison",
     "SupportChange",
     "compare_runs",
     "name_pair",
     "name_quantity",
+    "select_differences",
 ]
 
 Pairs = Sequence[tuple[str, str]]
@@ -48,26 +49,8 @@ Pairs = Sequence[tuple[str, str]]
 
 _SAME = ("benchmark", "fingerprint", "kinds", "labels", "unit", "weighting")
 """What two runs must share for their questions to be the same questions."""
-_HIGHER = ("J", "J_T", "accuracy.", "recall.", "all_covered.", "overlap.", "support_kept.")
-_LOWER = (
-    *("_changed", "H", "H_eq", "H_same", "H_cross", "D_res", "D_star", "D_correct"),
-    "evidence_lost",
-)
-MAIN_QUANTITIES: Mapping[str, str] = {
-    "evidence_lost": "questions that lose evidence",
-    "recall.exposed.route": "evidence shown",
-    "recall.exposed.forward": "evidence shown {place}",
-    "accuracy.route": "right answers",
-    "accuracy.forward": "right answers {place}",
-    "J": "overlap with {base}",
-    "V_changed": "different records shown",
-    "C_changed": "different text shown",
-    "D_res": "disagreement beyond the model's own",
-}
-"""Quantities that a reader of a comparison looks for first, as `name_quantity` puts them."""
 _PLAIN = ("routes", "retention", "restoration")
 """Experiments whose quantities need no further name."""
-_COUNTS = ("count.", "miss.", "extra.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +67,11 @@ class Difference:
     unit: str
     flags: str
     """`synthetic` and `embedded`, as in the estimates table."""
+
+    @property
+    def quantity(self) -> Quantity[Any]:
+        """Everything known about what differs."""
+        return find_quantity(self.column.quantity)
 
     @property
     def policies(self) -> str:
@@ -107,6 +95,11 @@ class Difference:
         return not (self.column.arm or self.column.mask)
 
     @property
+    def is_of_base(self) -> bool:
+        """Whether it is about the route that every order is compared with."""
+        return self.quantity.sides == ("forward",)
+
+    @property
     def is_reversal(self) -> bool:
         """Whether it is one under full reversal, which outputs show last."""
         return self.column.schedule == "replay"
@@ -121,7 +114,8 @@ class Difference:
     def direction(self) -> int:
         """Return 1 if the second run is better, -1 if it is worse, 0 if neither is."""
         value = self.difference.value or 0
-        return find_direction(self.column.quantity) * ((value > 0) - (value < 0))
+        sign = {"higher": 1, "lower": -1, "": 0}[self.quantity.better]
+        return sign * ((value > 0) - (value < 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +193,6 @@ class RunComparison:
         return make_card(title, [self.headline, *self.sentences])
 
 
-def find_direction(quantity: str) -> int:
-    """Return 1 if more of a quantity is better, -1 if less is, 0 if neither is."""
-    if quantity in _HIGHER or quantity.startswith(tuple(n for n in _HIGHER if n.endswith("."))):
-        return 1
-    return -1 if quantity in _LOWER or quantity.endswith("_changed") else 0
-
-
 def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
     """Compare two runs of the same benchmark; policies are matched by name unless paired here."""
     with StoredRun(first) as before, StoredRun(second) as after:
@@ -237,6 +224,7 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
             if "embedded" in row.flags.split(";")
             for name in (row.model, row.judge)
         }
+        _refuse_mixture((first, values[0]), (second, values[1]))
         differences = _compare_values(*values, policy_pairs, later, embedded - {""})
         support = _compare_support(before, after, policy_pairs, earlier, later)
         changes = _judge_changes(before, after, policy_pairs, differences, support)
@@ -303,6 +291,20 @@ def _refuse_different(
         )
 
 
+def _refuse_mixture(*runs: tuple[Path, Mapping[Column, QuestionValues]]) -> None:
+    """Refuse a run of an earlier version, whose lost evidence is out of fewer questions."""
+    quantities = {run: {column.quantity for column in values} for run, values in runs}
+    if not any("evidence.lost" in names for names in quantities.values()):
+        return
+    for run, names in quantities.items():
+        if "evidence_lost" in names and "evidence.lost" not in names:
+            raise RunError(
+                f"{run} is of an earlier version: it counts lost evidence only out of the "
+                f"questions that show some in source order (evidence_lost), and not out of all "
+                f"labelled questions (evidence.lost). Run its command again with this version"
+            )
+
+
 def _match_policies(
     first: Sequence[str], second: Sequence[str], pairs: Pairs
 ) -> tuple[list[tuple[str, str]], list[str]]:
@@ -341,8 +343,7 @@ def _compare_values(
     for earlier_policy, later in pairs:
         for column, values in after.items():
             earlier = before.get(column._replace(policy=earlier_policy))
-            is_count = column.quantity.startswith(_COUNTS)
-            if column.policy != later or earlier is None or is_count:
+            if column.policy != later or earlier is None or find_quantity(column.quantity).is_count:
                 continue
             shared = _pair_values(earlier, values, weighting)
             if shared is None:
@@ -463,10 +464,6 @@ def _name_policies(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-_MAIN = ("evidence_lost", "J", "recall.exposed.route", "accuracy.route", "restored-absent")
-"""Quantities whose differences have a statement."""
-
-
 def _difference_statements(
     differences: Sequence[Difference], changes: Sequence[Change]
 ) -> Iterator[Statement]:
@@ -477,7 +474,8 @@ def _difference_statements(
     better = {change.after.policy for change in changes if change.outcome == "better"}
     for difference in sorted(differences, key=lambda difference: difference.is_reversal):
         column = difference.column
-        if column.quantity not in _MAIN or not difference.is_plain:
+        is_headline = difference.quantity.emphasis == "headline" and difference.is_plain
+        if not is_headline or difference.is_of_base:
             continue
         text, severity = _describe_difference(difference, is_better=column.policy in better)
         reader = f"read by {column.model}" if column.model else ""
@@ -525,10 +523,17 @@ def _count_support(lost: int, gained: int) -> str:
 
 
 def name_quantity(column: Column) -> str:
-    """Name a main quantity in plain words, with what it is compared with."""
-    schedules = [column.schedule]
-    name = MAIN_QUANTITIES[column.quantity]
-    return name.format(place=locate_base(schedules), base=name_base(schedules))
+    """Name a quantity in plain words, and the route that it reads if it is not the order's own."""
+    quantity = find_quantity(column.quantity)
+    is_of_base = quantity.sides == ("forward",)
+    return f"{quantity.plain} {locate_base([column.schedule])}" if is_of_base else quantity.plain
+
+
+def select_differences(differences: Iterable[Difference], *emphases: str) -> list[Difference]:
+    """Select the differences with such an emphasis, the most important quantity first."""
+    ranks = {quantity.name: rank for rank, quantity in enumerate(list_quantities())}
+    selected = (d for d in differences if d.is_plain and d.quantity.emphasis in emphases)
+    return sorted(selected, key=lambda difference: ranks[difference.column.quantity])
 
 
 def _describe_difference(difference: Difference, *, is_better: bool) -> tuple[str, Severity]:
@@ -537,8 +542,8 @@ def _describe_difference(difference: Difference, *, is_better: bool) -> tuple[st
     `is_better` is whether the new version is better in total.
     """
     gap, quantity = difference.difference, difference.column.quantity
-    plain = quantity in MAIN_QUANTITIES
-    name = f"{name_quantity(difference.column)} ({quantity})" if plain else quantity
+    plain = name_quantity(difference.column)
+    name = quantity if plain == quantity else f"{plain} ({quantity})"
     ends = f"{difference.before:.3f} before, {difference.after:.3f} after"
     size = f"{pluralise(gap.queries, 'question')}, {pluralise(gap.units, difference.unit)}"
     if gap.value == 0 and (gap.lower, gap.upper) in ((0, 0), (None, None)):

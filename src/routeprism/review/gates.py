@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from routeprism.errors import SpecError
 from routeprism.exhibits import (
@@ -27,6 +27,7 @@ from routeprism.judge import (
     read_verdicts,
     recommend_gates,
 )
+from routeprism.quantities import find_quantity
 from routeprism.review.selection import (
     Gate,
     name_column,
@@ -285,11 +286,12 @@ def _shortfalls(
 
 
 def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
-    """Name the records that a memory of a failed gate lost, and which arrival displaced each.
+    """Name the records that a memory of a failed gate lost, and why each was lost.
 
-    A record that several orders displace is named once.
+    A record that several orders lose is named once.
     """
-    from routeprism.routes import CAUSES
+    from routeprism.judge import describe_loss
+    from routeprism.routes import Loss
 
     row = verdict.row
     with StoredRun(run) as stored:
@@ -307,16 +309,12 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
         }
     return [
         f"lost record {_quote_record(record, texts.get((user, record), ''))} of user '{user}' "
-        f"(question {question}): {CAUSES[loss['cause']]}"
-        + (f", {displacer}" if (displacer := _name_displacer(loss)) else "")
+        f"(question {question}): "
+        + describe_loss(
+            Loss(**loss), {id: text for (owner, id), text in texts.items() if owner == user}
+        )
         for (user, question, record), loss in list(losses.items())[:_MOST_EXAMPLES]
     ]
-
-
-def _name_displacer(loss: Mapping[str, Any]) -> str:
-    from routeprism.routes import describe_displacer
-
-    return describe_displacer(loss["cause"], loss["record"], loss["by"], lambda id: f"'{id}'")
 
 
 _QUOTED = 60
@@ -381,7 +379,7 @@ class _Judging:
         if value is None:
             raise _refusal(gate, row, applies=row.estimate is not None, units=row.units or 0)
         text = _number(value)
-        is_count = row.quantity.endswith("_count")  # each question is counted or is not
+        is_count = find_quantity(row.quantity).derivation == "count"  # a question counts or not
         if is_count:
             text += f" of {row.queries}"
         if gate.limit == "estimate" and row.lower is not None and row.upper is not None:
@@ -399,7 +397,7 @@ class _Judging:
 
     def _judge_change(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         """Judge the change from the baseline, over the questions that both runs have."""
-        if row.stratum != "all" or row.mask or row.quantity.endswith("_count"):
+        if row.stratum != "all" or row.mask or row.is_count:
             raise SpecError(
                 f"gate {gate.text!r}: a change from the baseline is of a mean over all questions"
             )
@@ -484,7 +482,9 @@ def _compare(baseline: Path, run: Path) -> RunComparison:
 
 
 def _column(row: EstimateRow) -> Column:
-    return name_column(row, quantity=row.quantity.removesuffix("_count"))
+    quantity = find_quantity(row.quantity)
+    counted = quantity.base if quantity.derivation == "count" else quantity
+    return name_column(row, quantity=counted.name)
 
 
 def _read_values(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.errors import RunError, SpecError, nearest
-from routeprism.experiments import find_range
 from routeprism.measures import (
     Spread,
     simulate_stops,
@@ -17,19 +16,11 @@ from routeprism.measures import (
     units_for_power,
     units_for_width,
 )
+from routeprism.quantities import find_quantity
 from routeprism.review.selection import describe_rows, name_column, prefer_rows
 from routeprism.runs import EstimateRow, QuestionValues, Rows, StoredRun, read_configuration
 
 __all__ = ["StudyPlan", "StudySize", "plan_study"]
-
-_SIDES: Mapping[str, tuple[str, str]] = {
-    "Delta_rep": ("accuracy.forward", "accuracy.route"),
-    "restored-absent": ("accuracy.restored", "accuracy.absent"),
-    "restored-replacement": ("accuracy.restored", "accuracy.replacement"),
-    "restored-present": ("accuracy.restored", "accuracy.present"),
-    "present-absent": ("accuracy.present", "accuracy.absent"),
-}
-"""Differences of two accuracies: what their draws add to the variance can be worked out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +170,7 @@ _MOST_EXPECTED = 2_000
 
 def _expect_stop(pilot: _Pilot, quantity: str, half_width: float | None) -> tuple[int, int] | None:
     """Draw the pilot's units again and again until limits that hold at every look are narrow."""
-    bounds = find_range(quantity)
+    bounds = find_quantity(quantity).range
     means = [sum(unit.values()) / len(unit) for unit in pilot.values.values()]
     if pilot.is_flat:
         means = [value for unit in pilot.values.values() for value in unit.values()]
@@ -204,11 +195,15 @@ def _list_notes(pilot: _Pilot, quantity: str, *, more_draws: bool) -> Iterator[s
 
 def _read_pilot(run: Path, quantity: str, columns: Mapping[str, str]) -> _Pilot:
     """Read the values of the only row that is meant, and of the two sides that it subtracts."""
+    measured = find_quantity(quantity)
+    # What draws add to the variance of a difference of two accuracies can be worked out.
+    is_worked_out = measured.correctness == "change"
     with StoredRun(run) as stored:
         configuration = read_configuration(stored, run)
         row = _select_row(Rows.of(stored.estimates()), run, quantity, columns)
         values, *sides = (
-            _read_values(stored, row, name) for name in (quantity, *_SIDES.get(quantity, ()))
+            _read_values(stored, row, name)
+            for name in (quantity, *(measured.terms if is_worked_out else ()))
         )
     if not values:
         raise RunError(f"{run} contains no values per question; run its command again")

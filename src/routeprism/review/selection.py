@@ -14,6 +14,7 @@ from difflib import get_close_matches
 
 from routeprism.errors import SpecError, nearest
 from routeprism.experiments import find_experiment, registered_experiments
+from routeprism.quantities import list_quantities
 from routeprism.runs import (
     IDENTITY,
     Column,
@@ -191,31 +192,16 @@ def _parse_where(columns: str | None, gate: str) -> dict[str, str]:
         raise SpecError(f"gate {gate!r}: {error}") from error
 
 
-_MEANINGS: Mapping[str, tuple[str, ...]] = {
-    "J": ("jaccard", "overlap", "similarity", "similar", "stability", "iou", "same"),
-    "evidence_lost": ("evidence", "lost", "lose", "loss", "losses", "missing"),
-    "recall.exposed.route": ("recall", "support", "retention", "coverage", "hit"),
-    "kept.route": ("kept", "keep", "retained", "records"),
-    "Delta_rep": ("drop", "delta", "degradation", "regression", "change", "fall"),
-    "accuracy.route": ("accuracy", "acc", "correct", "score", "right"),
-    "H": ("flip", "flips", "flipped", "answers", "answer"),
-    "D_res": ("disagreement", "disagree", "residual", "noise"),
-    "V_changed": ("changed", "different", "shown", "sources"),
-    "C_changed": ("text", "context", "prompt"),
-    "I_changed": ("state", "internal"),
-    "context_length.route": ("length", "characters", "chars", "tokens", "size"),
-}
-"""Quantities by words that people use for them."""
-
-
 def _suggest_quantity(name: str, quantities: Collection[str]) -> str:
     """Suggest a quantity that is written almost like this, or one that means it."""
     if spelt := get_close_matches(name, quantities, 1, _SPELT_ALIKE):
         return f"Did you mean '{spelt[0]}'?"
     words = re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    meanings = {word: q for q, several in _MEANINGS.items() if q in quantities for word in several}
-    if "accuracy" in words and "Delta_rep" in quantities:
-        words.sort(key=lambda word: word not in _MEANINGS["Delta_rep"])  # "accuracy drop"
+    measured = [quantity for quantity in list_quantities() if quantity.name in quantities]
+    if "accuracy" in words:  # "accuracy drop" means the change
+        changes = {w for q in measured if q.correctness == "change" for w in q.words}
+        words.sort(key=lambda word: word not in changes)
+    meanings = {word: quantity.name for quantity in measured for word in quantity.words}
     for word in words:
         if alike := get_close_matches(word, meanings, 1, _SPELT_ALIKE):
             return f"Did you mean '{meanings[alike[0]]}'?"

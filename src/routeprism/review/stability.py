@@ -26,7 +26,7 @@ from routeprism.policies import (
 from routeprism.policies.own import retained_ids
 from routeprism.printing import pluralise
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
-from routeprism.review.breaches import Breach, Displacement, describe_breach
+from routeprism.review.breaches import Breach, describe_breach
 from routeprism.routes import FIRST_POOLS, check_isolation, choose_checks, explain_loss
 from routeprism.specs import check_sizes
 
@@ -424,12 +424,12 @@ class _PoolCheck:
         )
 
     def _explain(self, breach: Breach) -> Breach:
-        """Add which arrivals displaced the lost records."""
-        displacements = []
-        for record in breach.lost[:_EXPLAINED]:
-            cause, by, _ = explain_loss(self.case, self.policy, breach.order, record)
-            displacements.append(Displacement(record, cause, by))
-        return replace(breach, displacements=tuple(displacements))
+        """Add why the first lost records are lost, as tested on this order."""
+        losses = tuple(
+            explain_loss(self.case, self.policy, breach.order, record, breach.question)
+            for record in breach.lost[:_EXPLAINED]
+        )
+        return replace(breach, losses=losses)
 
 
 _EXPLAINED = 3

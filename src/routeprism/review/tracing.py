@@ -15,6 +15,7 @@ from routeprism.errors import RunError, SpecError, nearest
 from routeprism.experiments import BY_QUESTION, Experiment, find_experiment
 from routeprism.labels import LabelledItem
 from routeprism.orders import name_reference
+from routeprism.quantities import find_quantity
 from routeprism.review.answers import TracedAnswer, find_answers, list_policies
 from routeprism.review.selection import name_column, read_values, select_questions, select_row
 from routeprism.runs import (
@@ -41,8 +42,6 @@ RULES: Mapping[Rule, str] = {
     "items": "counted over the items",
 }
 """How a number is computed from its evidence."""
-
-_LIMITS: Mapping[str, Rule] = {"loo_min": "least", "loo_max": "greatest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +153,7 @@ def _trace(opened: _OpenRun, number: int) -> Trail:
         arm: _find_units(stored, replace(row, quantity=quantity, arm=arm), question_ids)
         for arm in arms
     }
-    weighting = str(experiment.weighting.get(quantity, opened.configuration["weighting"]))
-    if row.quantity.startswith(f"{BY_QUESTION}."):
-        weighting = "question"
+    weighting = find_quantity(row.quantity).weighting or str(opened.configuration["weighting"])
     ids = {q for units in groups.values() for unit in units for q in unit.questions}
     users = {unit.user for units in groups.values() for unit in units}
     return Trail(
@@ -176,19 +173,17 @@ def _trace(opened: _OpenRun, number: int) -> Trail:
 
 def _find_rule(row: EstimateRow, experiment: Experiment) -> tuple[Rule, str, tuple[str, ...]]:
     """Find how a row is computed, from which quantity and which arms."""
-    prefix, _, rest = row.quantity.partition(".")
-    limit = _LIMITS.get(prefix)
-    compared = rest if limit else row.quantity
-    for group in experiment.groups:
-        if compared.startswith(f"{group.name}."):
-            rule: Rule = limit or ("means" if group.rule == "means" else "difference")
-            return rule, compared.removeprefix(f"{group.name}."), (group.first, group.second)
+    groups = {group.name: group for group in experiment.groups}
+    quantity = find_quantity(row.quantity, *groups)
+    limit = quantity.estimator if quantity.estimator in ("least", "greatest") else None
+    compared = quantity.base if limit else quantity
+    if group := groups.get(compared.derivation):
+        rule: Rule = limit or ("means" if group.rule == "means" else "difference")
+        return rule, compared.base.name, (group.first, group.second)
     if limit:
-        return limit, rest, (row.arm,)
-    if prefix == BY_QUESTION:
-        return "mean", rest, (row.arm,)
-    quantity = row.quantity.removesuffix("_count")
-    return "sum" if row.is_count else "mean", quantity, (row.arm,)
+        return limit, compared.name, (row.arm,)
+    stored = quantity.base if quantity.derivation in ("count", BY_QUESTION) else quantity
+    return "sum" if quantity.is_count else "mean", stored.name, (row.arm,)
 
 
 def _find_units(

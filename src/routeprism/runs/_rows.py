@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from routeprism.errors import MissingExtraError, RoutePrismError, SpecError, nearest
+from routeprism.quantities import find_quantity
 from routeprism.spreadsheets import write_csv
 
 if TYPE_CHECKING:
@@ -54,11 +55,10 @@ class EstimateRow:
     @property
     def is_count(self) -> bool:
         """Whether the number is a count, which is shown without decimals or an interval."""
-        return self.quantity.endswith("_count") or self.quantity.startswith(_COUNTS)
+        return find_quantity(self.quantity).is_count
 
 
 COLUMNS: tuple[str, ...] = tuple(part.name for part in fields(EstimateRow))
-_COUNTS = ("count.", "miss.", "extra.")
 _NUMBERS = frozenset({"estimate", "lower", "upper", "queries", "units", "draws", "seed"})
 IDENTITY = tuple(name for name in COLUMNS if name not in _NUMBERS and name != "flags")
 """The columns that say what a number is."""

@@ -17,7 +17,7 @@ const pieceNode = (chunk, piece, roles) => {
   if (piece.length === 3) return RP.el("div", { class: "block frame" }, `padding: “${text.trim()}” × ${piece[2]}`);
   if (piece.length === 1) return text.trim() ? RP.el("div", { class: "block frame" }, RP.text(text.trim(), 90)) : null;
   const [cls, note] = (roles && piece[1].map((at) => roles.get(at)).find((role) => role)) || NO_ROLE;
-  const names = piece[1].map((at) => recordName(chunk, at)).join(", ") || "no record";
+  const names = piece[1].map((at) => recordId(chunk, at)).join(", ") || "no record";
   return RP.el("div", { class: "block " + cls, "data-record": piece[1].map((at) => chunk.records[at][0]).join(" "), "data-role": cls },
     RP.el("div", { class: "from" }, RP.el("span", {}, (piece[1].length > 1 ? "records " : "record ") + names), note ? RP.el("strong", {}, note) : null),
     RP.text(text, 260));
@@ -44,13 +44,13 @@ const EXPERIMENTS = {
 };
 const experimentName = (data, one) => (EXPERIMENTS[one.experiment] ? EXPERIMENTS[one.experiment](data, one) : one.experiment + (one.arm ? ", " + one.arm : ""));
 // The cells of a display are a route and a layout; their names say so.
-const sideName = (one, name, route) => {
-  if (one.experiment !== "display") return name;
+const sideName = (one, name, orders) => {
+  if (one.experiment !== "display") return one.sides[0].name === name ? orders[0] : orders[1];
   const at = name.indexOf("-");
-  return `${name.slice(0, at) === "route" ? route : name.slice(0, at)}, ${name.slice(at + 1)}`;
+  return `${orders[name.slice(0, at) === "route" ? 1 : 0]}, ${name.slice(at + 1)}`;
 };
 
-const answersNode = (data, chunk, entry, asked, route) => {
+const answersNode = (data, chunk, entry, asked, orders) => {
   const question = chunk.questions[entry.id], rows = [];
   for (const one of asked) {
     const name = RP.short(experimentName(data, one), 60);
@@ -59,28 +59,28 @@ const answersNode = (data, chunk, entry, asked, route) => {
       one.sides.forEach((side, at) => rows.push(RP.el("tr", { "data-side": side.name, "data-experiment": one.experiment },
         RP.el("th", { scope: "row" }, RP.short(answers.model + (answers.batch ? ` (${answers.batch})` : ""), 60)),
         RP.el("td", {}, name), RP.el("td", {}, one.filler),
-        RP.el("td", {}, RP.short(sideName(one, side.name, route), 60)), RP.el("td", {}, drawNodes(question, answers.said[at], answers.right[at])))));
+        RP.el("td", {}, RP.short(sideName(one, side.name, orders), 60)), RP.el("td", {}, drawNodes(question, answers.said[at], answers.right[at])))));
     }
   }
   const node = RP.el("div", {});
   if (chunk.anchor) {
     node.append(RP.el("p", { class: "says", "data-reuse": chunk.anchor === entry.id ? "anchor" : "target" }, chunk.anchor === entry.id
-      ? "Reuse: this is the anchor. The state of each route counts as built for it, and its own answers are left out there."
-      : `Reuse: a target. It was asked of the state that stands for the anchor ${RP.short(chunk.anchor, 80)}; its answers there are those of the routes.`));
+      ? "Reuse: this is the anchor. The state of each order counts as built for it, and its own answers are left out there."
+      : `Reuse: a target. It was asked of the state that stands for the anchor ${RP.short(chunk.anchor, 80)}; its answers there are those of the two orders.`));
   }
   node.append(RP.enhance(RP.el("div", { class: "exhibit", "data-table": "answers" }, RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answers of every draw" }, RP.el("table", {},
-    RP.el("thead", {}, RP.el("tr", {}, ["model", "experiment", "filler", "route", "draws"].map((name) => RP.el("th", { scope: "col" }, name)))),
+    RP.el("thead", {}, RP.el("tr", {}, ["model", "experiment", "filler", "order", "draws"].map((name) => RP.el("th", { scope: "col" }, name)))),
     RP.el("tbody", {}, rows))))));
   for (const one of asked.filter((one) => one.sides.length)) {
     node.append(laterNode(`What the model read: ${RP.short(experimentName(data, one), 60)}, filler ${one.filler}`, false,
-      () => one.sides.map((side, at) => promptNode(chunk, question, one, at, [sideName(one, side.name, route), ""], null))));
+      () => one.sides.map((side, at) => promptNode(chunk, question, one, at, [sideName(one, side.name, orders), ""], null))));
   }
   return node;
 };
 
 const ABOUT = {
-  present: "the route that still has the record", absent: "the route that lost it",
-  restored: "Absent, with the displaced record put back", replacement: "Absent, with a matched record without support instead",
+  present: "the order that still has the record", absent: "the order that lost it",
+  restored: "Absent, with the displaced record put back", replacement: "Absent, with a matched record without evidence instead",
 };
 const restorationNode = (chunk, question, asked, decided) => {
   const found = asked.filter((one) => one.experiment === "restoration");
@@ -94,10 +94,10 @@ const restorationNode = (chunk, question, asked, decided) => {
   const roles = (arm, condition) => {
     const told = decided ? (arm === "bundle" ? decided.bundle : arm === "identity-swap" ? decided.swap : decided.single) : null;
     if (!told) return new Map();
-    if (told.missing) return new Map(told.missing.map((id) => [place.get(id), ["highlight", "missing support"]]));
+    if (told.missing) return new Map(told.missing.map((id) => [place.get(id), ["highlight", "missing evidence"]]));
     const about = {
-      present: [told.support, "highlight", "the record that the other route lost"], absent: [told.removed, "removed", "stands in its place"],
-      restored: [told.support, "highlight", "put back"], replacement: [told.replacement, "matched", "matched record without support"],
+      present: [told.support, "highlight", "the record that the other order lost"], absent: [told.removed, "removed", "stands in its place"],
+      restored: [told.support, "highlight", "put back"], replacement: [told.replacement, "matched", "matched record without evidence"],
     }[condition];
     return about && about[0] !== undefined ? new Map([[place.get(about[0]), about.slice(1)]]) : new Map();
   };

@@ -5,12 +5,12 @@
   if (!root || !data || !data.index.length) return;
   const { el } = RP, flags = data.flags, step = 20;
   const lost = flags["lost-on-route"] | flags["lost-on-forward"];
-  const tests = { sources: [flags.sources, "records changed"], context: [flags.context, "text changed"], lost: [lost, "lost support"], answer: [flags.answer, "answer flipped"], restored: [flags.restored, "restored"] };
+  const tests = { sources: [flags.sources, "records changed"], context: [flags.context, "text changed"], lost: [lost, "lost evidence"], answer: [flags.answer, "answer flipped"], restored: [flags.restored, "restored"] };
   const any = (bits) => data.index.some((entry) => entry.flags.some((flag) => flag & bits));
   const kinds = [...new Set(data.index.map((entry) => entry.kind))].filter((kind) => kind).sort();
-  const select = (name, all, values) => el("label", {}, name, el("select", { "data-filter": name }, all === null ? null : el("option", { value: "" }, all), values.map((value, at) => el("option", { value: String(at) }, RP.short(value, 60)))));
+  const select = (name, all, values, field = name) => el("label", {}, name, el("select", { "data-filter": field }, all === null ? null : el("option", { value: "" }, all), values.map((value, at) => el("option", { value: String(at) }, RP.short(value, 60)))));
   const search = document.getElementById("search"), panel = root.closest(".panel");
-  const policy = select("policy", "every policy", data.policies), schedule = select("schedule", "every order", data.schedules), kind = select("kind", "every kind", kinds);
+  const policy = select("policy", "every policy", data.policies), schedule = select("order", "every order", data.orders.map(([, name]) => name), "schedule"), kind = select("kind", "every kind", kinds);
   const checks = Object.entries(tests).filter(([, [bits]]) => any(bits)).map(([name, [, words]]) => el("label", {}, el("input", { type: "checkbox", value: name, "data-filter": name }), words));
   const found = el("ul", { class: "found", "aria-label": "Questions" }), count = el("p", { class: "count", role: "status" });
   const pane = el("article", { class: "question", "aria-label": "The question", tabindex: -1 });
@@ -45,7 +45,7 @@
   const marks = (entry, own) => {
     const bits = own.reduce((sum, pair) => sum | entry.flags[pair], 0), list = [];
     if (bits & flags.sources) list.push(["", "records"]); else if (bits & flags.context) list.push(["", "text"]);
-    if (bits & lost) list.push(["lost", "lost support"]);
+    if (bits & lost) list.push(["lost", "lost evidence"]);
     if (bits & flags.answer) list.push(["flip", "answer flipped"]);
     return el("span", { class: "marks" }, list.map(([cls, words]) => el("span", { class: "mark " + cls }, words)));
   };
@@ -95,7 +95,7 @@
     const choose = (name, values, chosen, call) => el("label", {}, name, el("select", { "data-choose": name, on: { change: (event) => call(Number(event.target.value)) } }, values.map((text, number) => el("option", { value: number, selected: number === chosen }, RP.short(text, 60)))));
     const go = (number) => el("button", { type: "button", disabled: !neighbour(number), "data-go": number, on: { click: () => walk(number) } }, number < 0 ? "← Previous" : "Next →");
     pane.replaceChildren(
-      el("div", { class: "steps" }, choose("policy", data.policies, p, (to) => open(at, to, s)), choose("order compared with forward", data.schedules, s, (to) => open(at, p, to)), el("span", { class: "go" }, go(-1), go(1))),
+      el("div", { class: "steps" }, choose("policy", data.policies, p, (to) => open(at, to, s)), choose(`order compared with ${data.orders[s][0]}`, data.orders.map(([, name]) => name), s, (to) => open(at, p, to)), el("span", { class: "go" }, go(-1), go(1))),
       el("h3", { tabindex: 0 }, entry.text.trim()), el("p", { class: "count id" }, RP.short(`${entry.id} · user ${data.users[entry.user]}${entry.kind ? " · " + entry.kind : ""}`, 400)),
       RP.question(data, chunk, entry, p, s));
     RP.reachable(pane);

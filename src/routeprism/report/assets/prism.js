@@ -1,4 +1,4 @@
-// The prism: a pool's records in a column, the two routes beside it, lines from each record to its
+// The prism: a pool's records in a column, the two orders beside it, lines from each record to its
 // place of arrival. A thick line means exposed, a dashed one retained only, a dotted one dropped.
 const PRISM = { row: 34, top: 40, most: 60 };
 
@@ -30,7 +30,7 @@ RP.prism = (chunk, sides, support, names, width, open) => {
   const label = (x, anchor, cls, text) => RP.svg("text", { x, y: 18, "text-anchor": anchor, class: cls }, text);
   svg.append(
     label(narrow ? 2 : left - 40, "start", "title-forward", RP.short(names[0], narrow ? 10 : 24)),
-    label(width / 2, "middle", "faint", narrow ? "records" : "records in source order"),
+    label(width / 2, "middle", "faint", narrow ? "records" : "records in source order ↓"),
     label(narrow ? width - 2 : right + 40, "end", "title-route", RP.short(names[1], narrow ? 10 : 24)),
   );
   if (!narrow) {
@@ -68,9 +68,13 @@ RP.prism = (chunk, sides, support, names, width, open) => {
     const id = chunk.records[record][0];
     const supports = support.has(record);
     const said = RP.recordTold(chunk, record, states, supports, names);
+    const room = Math.floor((middle - (supports ? 40 : 20)) / 7), name = RP.short(id, room);
+    const text = chunk.texts[chunk.records[record][2]].replace(/\s+/g, " ").trim();
     svg.append(
       RP.svg("rect", { class: "record" + (supports ? " support" : ""), x: boxes.from, y: y(row) - 13, width: middle, height: 26, rx: 6, "data-record": id, "data-support": supports ? "true" : "false" }),
-      RP.svg("text", { x: boxes.from + 10, y: y(row) + 4.5 }, `${record}  ${RP.short(id, Math.floor((middle - (supports ? 58 : 40)) / 7.6))}`),
+      // A nested picture cuts what is wider than the box.
+      RP.svg("svg", { x: boxes.from, y: y(row) - 13, width: middle - (supports ? 24 : 6), height: 26 },
+        RP.svg("text", { x: 10, y: 17.5 }, name, room - name.length > 9 ? RP.svg("tspan", { class: "faint", dx: 8 }, text.slice(0, 80)) : "")),
       supports ? RP.svg("text", { class: "star", x: boxes.to - 20, y: y(row) + 5 }, "★") : "",
       RP.svg("rect", {
         class: "hit", x: boxes.from, y: y(row) - 14, width: middle, height: 28, tabindex: 0, role: "button", "aria-label": said,
@@ -82,29 +86,29 @@ RP.prism = (chunk, sides, support, names, width, open) => {
     );
   }
   const hidden = chunk.records.length - shown.length;
-  return RP.el("div", {}, svg, hidden ? RP.el("p", { class: "count" }, `${hidden} more records that neither route kept are not drawn.`) : null);
+  return RP.el("div", {}, svg, hidden ? RP.el("p", { class: "count" }, `${hidden} more records that neither order keeps are not drawn.`) : null);
 };
 
 const WORDS = { exposed: "shown", retained: "kept but not shown", dropped: "dropped" };
 RP.recordTold = (chunk, record, states, supports, names) =>
-  `Record ${record}, ${RP.short(chunk.records[record][0], 60)}${supports ? ", supports the answer" : ""}: ` +
-  names.map((name, which) => `${WORDS[states[which][record]]} on ${RP.short(name, 40)}`).join(", ") + ". Open its text.";
+  `Record ${chunk.records[record][3]}${supports ? ", evidence" : ""}: ` +
+  names.map((name, which) => `${WORDS[states[which][record]]} in ${RP.short(name, 40)}`).join(", ") + ". Open its text.";
 
 RP.told = (chunk, states, support, names) => {
   const count = (which, places) => places.filter((at) => states[which][at] === "exposed").length;
   const [first, second] = names.map((name) => RP.short(name, 40));
-  const say = (what, places) => `Of ${places.length} ${places.length === 1 ? "record" : "records"}${what}, ${first} shows ${count(0, places)} and ${second} shows ${count(1, places)}.`;
-  const evidence = support.size ? ` ${say(" with the answer", [...support])}` : "";
+  const say = (what, places) => `Of ${places.length} ${places.length === 1 ? "record" : "records"}${what}, the question is shown ${count(0, places)} in ${first} and ${count(1, places)} in ${second}.`;
+  const evidence = support.size ? ` ${say(" with evidence", [...support])}` : "";
   return say("", [...chunk.records.keys()]) + evidence;
 };
 
 RP.prismTable = (chunk, sides, support, names) => {
   const states = sides.map((side) => RP.states(chunk, side.route, side.context));
-  return RP.enhance(RP.el("div", { class: "exhibit", "data-table": "records" }, RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Records on both routes" },
+  return RP.enhance(RP.el("div", { class: "exhibit", "data-table": "records" }, RP.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Records in both orders" },
     RP.el("table", {},
-      RP.el("thead", {}, RP.el("tr", {}, ["record", "supports", ...names].map((name) => RP.el("th", { scope: "col" }, name)))),
+      RP.el("thead", {}, RP.el("tr", {}, ["record", "evidence", ...names].map((name) => RP.el("th", { scope: "col" }, name)))),
       RP.el("tbody", {}, chunk.records.map((record, at) => RP.el("tr", {},
-        RP.el("th", { scope: "row" }, `${at}  ${RP.short(record[0], 80)}`),
+        RP.el("th", { scope: "row" }, record[3]),
         RP.el("td", {}, support.has(at) ? "★ yes" : "no"),
         states.map((state) => RP.el("td", {}, WORDS[state[at]])))))))));
 };

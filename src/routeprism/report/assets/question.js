@@ -1,15 +1,15 @@
 // One question: the prism, the two contexts, what was asked and said, the events.
-const recordName = (chunk, at) => (at < 0 ? "a record" : `${at} ${RP.short(chunk.records[at][0], 40)}`);
+const recordId = (chunk, at) => `'${RP.short(chunk.records[at][0], 40)}'`;
 
-const legend = () => {
+const legend = (names) => {
   const sample = (cls) => RP.svg("svg", { class: "prism", width: 30, height: 10, style: "display:inline;width:30px", "aria-hidden": "true" },
     RP.svg("line", { class: `line ${cls}`, x1: 2, y1: 5, x2: 28, y2: 5 }));
   return RP.el("ul", { class: "key" },
-    RP.el("li", {}, sample("forward exposed"), "shown, forward"),
-    RP.el("li", {}, sample("route exposed"), "shown, other order"),
+    RP.el("li", {}, sample("forward exposed"), `shown in ${RP.short(names[0], 40)}`),
+    RP.el("li", {}, sample("route exposed"), `shown in ${RP.short(names[1], 40)}`),
     RP.el("li", {}, sample("forward retained"), "kept but not shown"),
     RP.el("li", {}, sample("dropped"), "dropped"),
-    RP.el("li", {}, "★ supports the answer"));
+    RP.el("li", {}, "★ evidence"));
 };
 
 // Longest common subsequence over blocks that have the same text.
@@ -50,8 +50,8 @@ const wordDiff = (before, after) => {
 
 const blockNode = (chunk, block, support, cls, note, body) => RP.el("div", { class: "block " + cls },
   RP.el("div", { class: "from" },
-    RP.el("span", {}, `${block[0]} from ${block[2].map((at) => recordName(chunk, at)).join(", ") || "no record"}`),
-    block[2].some((at) => support.has(at)) ? RP.el("span", { class: "supports" }, "★ support") : null,
+    RP.el("span", {}, `${block[0]} from ${block[2].map((at) => recordId(chunk, at)).join(", ") || "no record"}`),
+    block[2].some((at) => support.has(at)) ? RP.el("span", { class: "supports" }, "★ evidence") : null,
     note ? RP.el("span", {}, note) : null),
   body || RP.text(chunk.texts[block[1]], 420));
 
@@ -60,12 +60,12 @@ const diffNode = (chunk, contexts, support, names) => {
   const texts = [one, other].map((blocks) => blocks.map((block) => block[1]));
   const node = RP.el("div", { class: "diff" },
     RP.el("div", { class: "side forward" }, "− " + RP.short(names[0], 60)), RP.el("div", { class: "side route" }, "+ " + RP.short(names[1], 60)));
-  if (!one.length && !other.length) node.append(RP.el("p", {}, "Neither route shows anything to this question."));
+  if (!one.length && !other.length) node.append(RP.el("p", {}, "The question is shown nothing in either order."));
   const sameSources = (a, b) => String(one[a][2]) === String(other[b][2]);
   const waiting = [[], []];
   const single = (side, at, moved) => {
     const block = side ? other[at] : one[at];
-    return blockNode(chunk, block, support, side ? "route" : "forward", (side ? "+ " : "− ") + (moved ? "moved" : `only ${RP.short(names[side], 40)}`));
+    return blockNode(chunk, block, support, side ? "route" : "forward", (side ? "+ " : "− ") + (moved ? "moved" : `only in ${RP.short(names[side], 40)}`));
   };
   // What differs between two blocks that are the same stands side by side.
   const flush = () => {
@@ -78,13 +78,13 @@ const diffNode = (chunk, contexts, support, names) => {
         continue;
       }
       [a, b].forEach((at, side) => node.append(at === undefined
-        ? RP.el("div", { class: "block gap", "aria-hidden": "true" }, "nothing here")
+        ? RP.el("div", { class: "block gap", "aria-hidden": "true" }, "nothing")
         : single(side, at, texts[1 - side].includes((side ? other : one)[at][1]))));
     }
     waiting[0].length = waiting[1].length = 0;
   };
   for (const [a, b] of aligned(...texts)) {
-    if (a >= 0 && b >= 0) { flush(); node.append(blockNode(chunk, one[a], support, "both", "= on both")); }
+    if (a >= 0 && b >= 0) { flush(); node.append(blockNode(chunk, one[a], support, "both", "= in both")); }
     else waiting[a >= 0 ? 0 : 1].push(a >= 0 ? a : b);
   }
   flush();
@@ -93,22 +93,25 @@ const diffNode = (chunk, contexts, support, names) => {
 
 const DONE = { add: "is added", merge: "is merged into what is there", overwrite: "is overwritten", evict: "is evicted", skip: "is skipped" };
 const timelineNode = (chunk, sides, names) => RP.el("div", { class: "timeline" }, sides.map((side, which) => {
-  const arrivals = (side.route ? side.route.order : []).map((record, at) => RP.el("li", {}, RP.el("span", { class: "id" }, recordName(chunk, record)), " arrives: ",
+  const arrivals = (side.route ? side.route.order : []).map((record, at) => RP.el("li", {}, RP.el("span", { class: "id" }, chunk.records[record][3]), " arrives: ",
     side.route.events.filter((event) => event[3] === at).map(([kind, what, by], number) => [number ? ", " : "",
-      RP.el("span", { class: "event " + (DONE[kind] ? kind : "") }, kind), what === by ? "" : " " + recordName(chunk, what)])));
+      RP.el("span", { class: "event " + (DONE[kind] ? kind : "") }, kind), what === by ? "" : what < 0 ? " a record" : " " + recordId(chunk, what)])));
   return RP.el("div", {}, RP.el("h5", {}, RP.short(names[which], 60)), RP.el("ol", {}, arrivals));
 }));
 
 RP.question = (data, chunk, entry, policy, schedule) => {
   const question = chunk.questions[entry.id];
   const pair = policy * data.schedules.length + schedule;
-  const names = ["forward", data.schedules[schedule]];
+  const names = data.orders[schedule];
   const shown = question.shown[pair] || [null, null];
-  const sides = [0, schedule + 1].map((at, which) => ({ route: (chunk.routes[policy] || [])[at], context: shown[which] === null ? null : chunk.contexts[shown[which]] }));
+  const sides = [data.references[schedule], schedule + 1].map((at, which) => ({ route: (chunk.routes[policy] || [])[at], context: shown[which] === null ? null : chunk.contexts[shown[which]] }));
   const labels = question.support[data.labels] || [];
   const support = new Set(labels);
   const asked = question.asked[pair] || [], decided = question.eligibility[pair];
   const node = RP.el("div", {});
+  const isLost = entry.flags[pair] & data.flags["lost-on-route"];
+  const causes = question.causes[pair].length ? question.causes[pair] : isLost ? ["Why this question loses evidence was not examined."] : [];
+  if (causes.length) node.append(RP.el("div", { class: "causes", role: "note", "aria-label": "Cause" }, causes.map((cause) => RP.el("p", {}, cause))));
   if (question.options.length) {
     node.append(RP.el("ul", { class: "options", "aria-label": "Options" }, question.options.map((option, at) => {
       const letter = String.fromCharCode(97 + at), gold = letter === question.gold;
@@ -119,12 +122,12 @@ RP.question = (data, chunk, entry, policy, schedule) => {
   }
   const recordText = RP.el("div", { "aria-live": "polite" });
   const open = (record) => recordText.replaceChildren(RP.el("div", { class: "block" },
-    RP.el("div", { class: "from" }, RP.el("strong", {}, "record " + recordName(chunk, record)), chunk.records[record][1] ? RP.el("span", {}, chunk.records[record][1]) : null),
+    RP.el("div", { class: "from" }, RP.el("strong", {}, "record " + recordId(chunk, record)), chunk.records[record][1] ? RP.el("span", {}, chunk.records[record][1]) : null),
     RP.text(chunk.texts[chunk.records[record][2]], 1500)));
   const picture = RP.el("div", {});
   const states = sides.map((side) => RP.states(chunk, side.route, side.context));
   node.append(RP.el("p", { class: "says" }, RP.told(chunk, states, support, names),
-    labels.length ? null : " No support label for this question."), picture, legend(), recordText,
+    labels.length ? null : " This question has no evidence labels."), picture, legend(names), recordText,
     RP.el("details", {}, RP.el("summary", {}, "The same as a table"), RP.prismTable(chunk, sides, support, names)));
   let drawn = 0;
   new ResizeObserver(() => {
@@ -133,17 +136,17 @@ RP.question = (data, chunk, entry, policy, schedule) => {
   }).observe(picture);
   if (sides[0].context && sides[1].context) {
     const same = sides[0].context.sha256 === sides[1].context.sha256;
-    node.append(RP.el("h4", {}, same ? "The context, the same on both routes" : "The two contexts"), diffNode(chunk, sides.map((side) => side.context), support, names));
+    node.append(RP.el("h4", {}, same ? "The context, the same in both orders" : "The two contexts"), diffNode(chunk, sides.map((side) => side.context), support, names));
   }
   const routed = asked.filter((one) => one.experiment !== "restoration");
-  if (routed.length) node.append(RP.el("h4", {}, "The answers of every draw"), answersNode(data, chunk, entry, routed, names[1]));
+  if (routed.length) node.append(RP.el("h4", {}, "The answers of every draw"), answersNode(data, chunk, entry, routed, names));
   if (decided || asked.some((one) => one.experiment === "restoration")) {
     node.append(RP.el("h4", {}, "Putting the record back"), restorationNode(chunk, question, asked, decided));
   }
   if (sides.some((side) => side.route && side.route.events.length)) {
     node.append(RP.el("h4", {}, "What each arrival did"), timelineNode(chunk, sides, names));
   }
-  const other = [...question.findings, ...chunk.findings].filter((one) => (!one.policy || one.policy === data.policies[policy]) && (!one.schedule || one.schedule === names[1] || !data.schedules.includes(one.schedule)));
+  const other = [...question.findings, ...chunk.findings].filter((one) => (!one.policy || one.policy === data.policies[policy]) && (!one.schedule || one.schedule === data.schedules[schedule] || !data.schedules.includes(one.schedule)));
   if (other.length) {
     // What has a sentence is said; the rest is there as it is kept.
     node.append(RP.el("h4", {}, "More findings"), ...other.filter((one) => one.value && one.value.sentence).map((one) => RP.el("p", { class: "says" }, one.value.sentence)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ def test_the_example_fails_and_names_the_two_records(example: pytest.Pytester) -
             "'note-2024-03-11' brings 'note-2024-03-12' back; in the opposite order of the two "
             "it is there",
             "*What to do: compare event times before a record overwrites another, or keep both",
-            "*Tried on this order: Holding back 1 record is enough (hold:w=1(Notes))",
             "*Overlap with source order (J): 0.5, required 1 or more",
+            "*Verdict over the orders that were built: different records",
             "*schedule explicit:order=0-1-3-2-4*",
         ]
     )
@@ -241,6 +242,44 @@ def test_chance_is_not_blamed_on_order() -> None:
 
     with pytest.raises(ContractError, match="not deterministic"):
         assert_order_stable(Chancy, [TEXTS])
+
+
+class Forgetful(Last):
+    """Ignores every record."""
+
+    def add(self, record: Record) -> None:
+        pass
+
+
+class Unsourced(Last):
+    """Shows all texts in the order of their arrival, without the ids of their records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def add(self, record: Record) -> None:
+        self.texts.append(record.text)
+
+    def expose(self, query: str) -> Any:
+        return [(" ".join(self.texts), [])]
+
+
+@pytest.mark.parametrize(
+    ("memory", "pools", "questions", "reason", "advice"),
+    [
+        (Forgetful, [TEXTS], None, "keeps no record in any order", "Check that `add` stores"),
+        (Forgetful, [TEXTS], ["tea?"], "shows nothing to any question", "Check that `expose`"),
+        (Unsourced, [TEXTS], ["tea?"], "names no records", "Return records from `expose`"),
+        (Everything, [["tea"]], None, "one record and so one order", "Give pools of two records"),
+    ],
+)
+def test_what_cannot_be_judged_fails_and_says_what_to_do(
+    memory: type, pools: object, questions: object, reason: str, advice: str
+) -> None:
+    text = message(memory, pools, questions=questions)
+    assert f"{memory.__name__} cannot be judged on 1 pool under jitter:w=2: " in text
+    assert reason in text and f". {advice}" in text
 
 
 def test_what_cannot_be_asked_is_refused() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from routeprism.experiments.severity import LEVELS
 
 import routeprism
+from routeprism.judge import LEVELS
 from routeprism.report import write_report
 from routeprism.review.comparison import compare_runs
 

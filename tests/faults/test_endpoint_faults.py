@@ -32,9 +32,20 @@ def endpoint() -> Iterator[Any]:
 
 
 @pytest.fixture
-def audit(cli: Callable[..., Any], own_data: Callable[..., Path]) -> Callable[..., Any]:
+def questions() -> list[dict[str, Any]]:
+    return QUESTIONS
+
+
+FIVE = [{**QUESTIONS[0], "id": f"q{n}", "text": f"Which {n}?"} for n in range(5)]
+"""As many questions as a verdict takes, on two routes: ten answers."""
+
+
+@pytest.fixture
+def audit(
+    cli: Callable[..., Any], own_data: Callable[..., Path], questions: list[dict[str, Any]]
+) -> Callable[..., Any]:
     """Audit two records and one question with a model behind an address."""
-    data = own_data(RECORDS, QUESTIONS)
+    data = own_data(RECORDS, questions)
 
     def call(url: str, *more: str, model: str = "m,timeout=20,retries=0", run: str = "run") -> Any:
         settings = ("--resamples", "100", "--run", run, "--base-url", url, *more)
@@ -135,26 +146,28 @@ def test_an_endpoint_that_never_answers_is_given_up(
     assert "HTTP 401: made up" in ended.err
 
 
+@pytest.mark.parametrize("questions", [FIVE])
 def test_check_refuses_missing_answers_unless_they_are_allowed(
     audit: Callable[..., Any], cli: Callable[..., Any], endpoint: Any
 ) -> None:
     audit(endpoint.url("status-401"))
     refused = cli("check", "run", "--gate", "J>=0", "--junit", "checked.xml", "--github")
     assert refused.code == 3
-    assert "run is incomplete: 2 answers are missing" in refused.err
+    assert "run is incomplete: 10 answers are missing" in refused.err
     assert "HTTP 401: made up" in refused.err
-    assert "::error title=incomplete run::run: 2 answers" in refused.err
+    assert "::error title=incomplete run::run: 10 answers" in refused.err
     assert 'errors="1"' in Path("checked.xml").read_text()
     checked = json.loads(cli("check", "run", "--gate", "J>=0", "--json").out)
-    assert (checked["passed"], checked["missing"][0]["answers"]) == (False, 2)
-    assert cli("check", "run", "--gate", "J>=0", "--allow-missing", "1").code == 3
-    assert cli("check", "run", "--gate", "J>=0", "--allow-missing", "2").code == 0
-    assert cli("check", "run", "--gate", "J>=2", "--allow-missing", "2").code == 1
+    assert (checked["passed"], checked["missing"][0]["answers"]) == (False, 10)
+    assert cli("check", "run", "--gate", "J>=0", "--allow-missing", "9").code == 3
+    assert cli("check", "run", "--gate", "J>=0", "--allow-missing", "10").code == 0
+    assert cli("check", "run", "--gate", "J>=2", "--allow-missing", "10").code == 1
     assert cli("check", "run", "--gate", "H<=1").code == 3  # there is no H: nobody answered
     assert cli("check", "run", "--gate", "J>=0", "--allow-missing", "-1").code == 2
-    assert check_run(Path("run"), ["J>=0"], allow_missing=2).passed
+    assert check_run(Path("run"), ["J>=0"], allow_missing=10).passed
 
 
+@pytest.mark.parametrize("questions", [FIVE])
 def test_check_holds_a_baseline_to_the_same(
     audit: Callable[..., Any], cli: Callable[..., Any], endpoint: Any
 ) -> None:
@@ -162,10 +175,10 @@ def test_check_holds_a_baseline_to_the_same(
     audit(endpoint.url("status-401"), run="bad")
     ended = cli("check", "good", "--baseline", "bad")
     assert ended.code == 3
-    assert "bad is incomplete: 2 answers are missing" in ended.err
-    assert cli("check", "good", "--baseline", "bad", "--allow-missing", "2").code == 0
+    assert "bad is incomplete: 10 answers are missing" in ended.err
+    assert cli("check", "good", "--baseline", "bad", "--allow-missing", "10").code == 0
     notes = json.loads(cli("compare", "bad", "good", "--json").out)["notes"]
-    assert any(note.startswith("the first run is incomplete: 2 answers") for note in notes)
+    assert any(note.startswith("the first run is incomplete: 10 answers") for note in notes)
 
 
 def test_an_older_run_that_does_not_say_what_is_missing_is_counted(

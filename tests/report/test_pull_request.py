@@ -119,7 +119,9 @@ def test_no_script_contains_an_expression() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
+def test_the_action_audits_compares_comments_and_fails(
+    tmp_path: Path, own_data: Callable[..., Path]
+) -> None:
     repository, tools = tmp_path / "repository", tmp_path / "tools"
     for folder in (repository, tools, tmp_path / "temp"):
         folder.mkdir()
@@ -169,7 +171,7 @@ def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
         configuration = json.loads(manifest)["configuration"]
         assert (configuration["resamples"], configuration["schedules"]) == (100, ["replay"])
     summary = (tmp_path / "summary").read_text(encoding="utf-8")
-    assert summary.startswith("<!-- routeprism -->\n### RoutePrism: this change makes the memory ")
+    assert summary.startswith("<!-- routeprism -->\n### RoutePrism: this change makes 1 of 2 ")
     assert "worse" in summary and "routeprism remedy sample" in summary
     outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert Path(outputs["comment-file"]).read_text(encoding="utf-8") == summary
@@ -194,6 +196,24 @@ def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
     assert calm.returncode == 0
     assert list_executed(repository) == []
 
+    data = own_data(
+        [{"user": "u", "id": f"r{n}", "text": f"fact {n}"} for n in range(4)],
+        [{"user": "u", "id": "q", "text": "Which?", "options": ["x", "y"], "support": ["r1"]}],
+    )
+    unanswered = f"{ARGUMENTS} --model openai:m,retries=0 --base-url http://127.0.0.1:1/v1"
+    missing = perform(
+        "Audit base and head", repository, **common, POLICY="memory:Memory", BENCHMARK=str(data),
+        ARGUMENTS=unanswered, INSTALL="", BASE=commits[0],
+    )  # fmt: skip
+    assert missing.returncode == 0, missing.stderr  # the comment is written, and the job fails
+    comment = Path(outputs["comment-file"]).read_text(encoding="utf-8")
+    assert (
+        "### RoutePrism: nothing can be concluded (incomplete): old version: 1 question" in comment
+    )
+    assert (tmp_path / "output").read_text().endswith("status=3\n")
+    gates = {"GATES": "", "WORSE": "false", "RUNS": outputs["runs"], "STATUS": "3"}
+    assert perform("Check", repository, **common, **gates).returncode == 3
+
     for arguments, message in (
         ("--max-calls '5", "a quote in arguments is not closed"),
         ("'--resamples' \"$(touch ran)\" `touch ran`; touch ran", ""),
@@ -203,6 +223,8 @@ def test_the_action_audits_compares_comments_and_fails(tmp_path: Path) -> None:
             ARGUMENTS=arguments, INSTALL="", BASE=commits[0],
         )  # fmt: skip
         assert refused.returncode == 2 and message in refused.stdout
+    comment = Path(outputs["comment-file"]).read_text(encoding="utf-8")
+    assert "### RoutePrism: the new version cannot be audited" in comment
     assert not [*tmp_path.rglob("ran")]
 
 

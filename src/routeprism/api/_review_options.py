@@ -31,7 +31,7 @@ class Gates:
 
     gates: Sequence[str] = option(
         (),
-        help="Limit, such as evidence_lost<=0.05, restored-absent.lower<=0.1 or "
+        help="Limit, such as evidence.lost<=0.02, anomaly<=0, restored-absent.lower<=0.1 or "
         "policy=focal:J>=0.9; repeat for more.",
         flag="--gate",
         short="-g",

@@ -71,9 +71,7 @@ def compare(settings: Any) -> Any:
     if settings.html is not None:
         write_comparison(comparison, Path(settings.html))
     if settings.markdown is not None:
-        write_comment(
-            comparison, Path(settings.first), Path(settings.second), Path(settings.markdown)
-        )
+        write_comment(comparison, Path(settings.markdown))
     return comparison
 
 

@@ -49,11 +49,11 @@ _NEXT = """\
 RoutePrism reports whether an agent memory loses evidence because of the order
 of arrival.
 
-  routeprism demo                              audit five memories on a sample
-  routeprism audit sample -p focal             audit one built-in policy
-  routeprism audit sample -p my_module:Memory  audit your own class
-  routeprism audit my_data -p focal            use your own data
-  routeprism check RUN -g 'evidence_lost<=0'   fail a build that loses evidence
+  routeprism demo                                 audit five memories on a sample
+  routeprism audit sample -p focal                audit one built-in policy
+  routeprism audit sample -p my_module:Memory     audit your own class
+  routeprism audit my_data -p focal               use your own data
+  routeprism check RUN -g 'evidence.lost<=0.02'   fail a build that loses it
 
 `routeprism --help` lists the commands. `routeprism --install-completion`
 completes them with the tab key. README.md and docs/ explain the numbers.

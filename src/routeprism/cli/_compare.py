@@ -14,6 +14,7 @@ from routeprism.api.reviews import compare, plan_settings
 from routeprism.cli._audit import render_table
 from routeprism.cli._console import SafeConsole, make_grid, print_json, print_line
 from routeprism.cli._terminal import reading
+from routeprism.judge import list_explanations
 from routeprism.orders import describe_arrival
 from routeprism.review.comparison import (
     Difference,
@@ -45,7 +46,7 @@ def _show(comparison: RunComparison, settings: Any) -> None:
         print_json(_as_json(comparison))
         return
     if settings.quiet:
-        print_line(comparison.sentences[0] if comparison.sentences else "Nothing can be compared.")
+        print_line(comparison.headline)
         return
     _print_comparison(SafeConsole(), comparison)
     if settings.html is not None:
@@ -53,13 +54,17 @@ def _show(comparison: RunComparison, settings: Any) -> None:
 
 
 def _print_comparison(console: SafeConsole, comparison: RunComparison) -> None:
-    """Print the verdict on both versions, what changed in sentences, and the numbers."""
+    """Print the outcome, the verdict on both versions, what changed, and the numbers."""
     console.say(f"{comparison.benchmark}: from {comparison.first} to {comparison.second}")
+    console.say(comparison.headline, style="bold")
     for table in comparison.tabulate_verdicts():
         console.print(render_table(table))
         console.print(table.caption, style="dim", highlight=False)
-    sentences = comparison.sentences or ("Nothing can be compared.",)
-    for sentence in (*sentences, *(f"Note: {note}" for note in comparison.notes)):
+    for change in comparison.changes:
+        console.say(f"after: {change.after}")
+        for text in list_explanations(change.after):
+            console.say(f"  {text}")
+    for sentence in (*comparison.sentences, *(f"Note: {note}" for note in comparison.notes)):
         console.say(sentence)
     for title, side in (("Evidence lost", "lost"), ("Evidence gained", "kept")):
         console.say_whole(*_list_changes(title, comparison.support, side))
@@ -118,7 +123,18 @@ def _as_json(comparison: RunComparison) -> dict[str, Any]:
         "second": comparison.second,
         "policies": [list(pair) for pair in comparison.pairs],
         "labels": comparison.labels,
-        "verdicts": [[before.to_json(), after.to_json()] for before, after in comparison.verdicts],
+        "headline": comparison.headline,
+        "changes": [
+            {
+                "policies": [change.before.policy, change.after.policy],
+                "outcome": change.outcome,
+                "reason": change.reason,
+            }
+            for change in comparison.changes
+        ],
+        "verdicts": [
+            [change.before.to_json(), change.after.to_json()] for change in comparison.changes
+        ],
         "sentences": list(comparison.sentences),
         "notes": list(comparison.notes),
         "limits": comparison.limits,

@@ -277,7 +277,7 @@ def write_command(repair: str, data: str) -> str:
 def describe_outcome(outcome: RepairOutcome, unrepaired: RepairOutcome) -> str:
     """Describe with counts what a repair shows, and what it costs."""
     orders = pluralise(len(outcome.evidence), "order") if outcome.evidence else "all orders"
-    effects = join_names(list(_list_effects(outcome, unrepaired)))
+    effects = join_names(list(list_effects(outcome, unrepaired)))
     costs = join_names(list(_list_costs(outcome, unrepaired)))
     return f"{effects}, a mean over {orders}, at {costs}"
 
@@ -290,8 +290,8 @@ def _count_remaining(outcome: RepairOutcome) -> str:
     return f"{_count(outcome.records, outcome.questions)} of {outcome.questions} with other records"
 
 
-def _list_effects(outcome: RepairOutcome, unrepaired: RepairOutcome) -> Iterator[str]:
-    """List what is less wrong with a repair; else what order still changes."""
+def list_effects(outcome: RepairOutcome, unrepaired: RepairOutcome) -> Iterator[str]:
+    """List with counts what is more or less wrong than before; else what order still changes."""
     number = outcome.questions
     after, before = (_mean(each.evidence.values()) for each in (outcome, unrepaired))
     if abs(after - before) > _SAME:
@@ -307,7 +307,8 @@ def _list_effects(outcome: RepairOutcome, unrepaired: RepairOutcome) -> Iterator
             f"value"
         )
     if outcome.anomalies != unrepaired.anomalies:
-        yield "ends fewer overlapping writes in a way that no serial order does"
+        number_of_writes = "fewer" if outcome.anomalies < unrepaired.anomalies else "more"
+        yield f"ends {number_of_writes} overlapping writes in a way that no serial order does"
     if round(outcome.fault, 9) == round(unrepaired.fault, 9):
         layer, after, before = "other records", outcome.records, unrepaired.records
         if after == before:

@@ -517,3 +517,9 @@ def _name_effect(verdict: Verdict, schedule: str) -> str:
         return verdict.depths[schedule]
     fails = any(promise.schedule == schedule for promise in verdict.promises)
     return PROMISE_FAILED if fails else "promises kept"
+
+
+def list_explanations(verdict: Verdict) -> list[str]:
+    """List what `explain_verdict` adds to the statement of a verdict, as texts."""
+    _, *phrases = explain_verdict(verdict, is_brief=True)
+    return ["".join(map(str, parts)) for parts in phrases]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from routeprism.exhibits import Chart, Statement, Table, read_statements, shorten
-from routeprism.judge import LEVELS, Verdict
+from routeprism.exhibits import Chart, Table, shorten
+from routeprism.judge import choose_command, list_explanations, state_verdict
 from routeprism.orders import describe_arrival, name_base
 from routeprism.printing import pluralise, printable
 from routeprism.report._exhibits import chart_data, figure
 from routeprism.report._exports import write_page
 from routeprism.report._html import Markup, as_html, data_block, fold_rest, fragment, tag
-from routeprism.report._next_steps import name_data
 from routeprism.report._page import Part, make_panel, page_header, shell
 from routeprism.report._summary import show_verdicts
 from routeprism.review.comparison import (
@@ -23,7 +21,6 @@ from routeprism.review.comparison import (
     name_quantity,
     select_differences,
 )
-from routeprism.runs import StoredRun, read_manifest
 
 _SHOWN_SENTENCES = 6
 _MOST_LINES = 40
@@ -40,7 +37,7 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
         ("numbers", "All numbers", as_html(_tabulate_all(plain)) if plain else None),
     ]
     header = page_header(
-        _headline(comparison),
+        comparison.headline,
         f"{comparison.benchmark} · from {comparison.first} to {comparison.second}",
         [(name, title) for name, title, content in tabs if content],
     )
@@ -51,38 +48,6 @@ def write_comparison(comparison: RunComparison, path: Path) -> Path:
     return path
 
 
-def _headline(comparison: RunComparison) -> str:
-    """Summarise the comparison: how severity changes, and which evidence is lost."""
-    return f"{'Incomplete: ' * comparison.incomplete}{_summarise_changes(comparison)}"
-
-
-def _summarise_changes(comparison: RunComparison) -> str:
-    number = len({change.question for change in comparison.support if change.lost})
-    lost = f"loses evidence for {pluralise(number, 'question')}"
-    if len(comparison.verdicts) == 1:
-        head, is_worse = _describe_step(*comparison.verdicts[0])
-        return f"{head}, but the new one {lost}." if number and not is_worse else f"{head}."
-    if number or not comparison.verdicts:
-        return f"The new version {lost if number else 'loses no evidence that the old one showed'}."
-    steps = [_count_levels(*pair) for pair in comparison.verdicts]
-    worse, better = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
-    return f"Of {len(steps)} memories, {worse} are worse and {better} are better."
-
-
-def _count_levels(before: Verdict, after: Verdict) -> int:
-    """Count by how many levels the new version is more severe."""
-    return LEVELS.index(after.level) - LEVELS.index(before.level)
-
-
-def _describe_step(before: Verdict, after: Verdict) -> tuple[str, bool]:
-    """Describe how the severity of a memory changes, and return whether it is worse."""
-    step = _count_levels(before, after)
-    if not step:
-        return f"Both versions: {after.level}", False
-    change = f"from “{before.level}” to “{after.level}”"
-    return f"The new version is {'worse' if step > 0 else 'better'}: {change}", step > 0
-
-
 def _summary(
     comparison: RunComparison, plain: Sequence[Difference], charts: Sequence[Chart]
 ) -> Markup:
@@ -91,7 +56,7 @@ def _summary(
         part
         for name, sign in (("worse", -1), ("better", 1))
         for part in (
-            tag("h3", f"What got {name}"),
+            tag("h3", f"What got {name}{_explain_repair(comparison) if sign < 0 else ''}"),
             _main_changes([d for d in plain if d.is_shown and d.direction == sign], name)
             or tag("p", f"Nothing is shown to be {name}."),
         )
@@ -116,6 +81,12 @@ def _summary(
             fold_rest([tag("li", text) for text in sentences], _SHOWN_SENTENCES, "more sentences"),
         ]
     )
+
+
+def _explain_repair(comparison: RunComparison) -> str:
+    """Say that the total is better, where single numbers are worse."""
+    is_better = {change.outcome for change in comparison.changes} == {"better"}
+    return " in part, although the total is better" if is_better else ""
 
 
 _NUMBERS = ("before", "after", "change [95%]", "questions")
@@ -252,32 +223,21 @@ MARKER = "<!-- routeprism -->"
 _MOST_QUESTIONS = 10
 
 
-def write_comment(comparison: RunComparison, first: Path, second: Path, path: Path) -> None:
-    """Write the comment; the runs have the verdicts and the causes."""
-    before, after = _read_statements(first), _read_statements(second)
-    data = name_data(read_manifest(second)["configuration"])
-    write_page(path, "\n".join(_list_lines(comparison, before, after, data)) + "\n")
+def write_comment(comparison: RunComparison, path: Path) -> None:
+    """Write the comment."""
+    write_page(path, "\n".join(_list_lines(comparison)) + "\n")
 
 
-def _read_statements(run: Path) -> tuple[Statement, ...]:
-    with StoredRun(run) as stored:
-        return read_statements(stored.manifest(), stored.estimates())
-
-
-def _list_lines(
-    comparison: RunComparison, before: Sequence[Statement], after: Sequence[Statement], data: str
-) -> list[str]:
-    """List the lines of a comment; `data` names the data of the runs as a command takes them."""
+def _list_lines(comparison: RunComparison) -> list[str]:
+    """List the lines of a comment."""
     changes = [(_find_change(item), item) for item in _select_changes(comparison.differences)]
     worse, better = ([item for sign, item in changes if sign == side] for side in (-1, 1))
-    lost = [change for change in comparison.support if change.lost]
-    state = " (incomplete)" if comparison.incomplete else ""
-    lines = [MARKER, f"### RoutePrism: {_title(worse, better, lost)}{state}", ""]
-    lines += _verdicts(comparison, before, after)
-    lines += _table("Worse", worse)
+    lines = [MARKER, f"### RoutePrism: {_escape(comparison.headline)}", ""]
+    lines += _verdicts(comparison)
+    lines += _table(f"Worse{_explain_repair(comparison)}", worse)
     lines += _table("Better", better)
-    lines += _questions(lost)
-    lines += _remedies(after, [policy for _, policy in comparison.pairs], data, bool(worse))
+    lines += _questions(comparison)
+    lines += _explain_verdicts(comparison)
     if comparison.limits:
         lines += ["", f"<sub>{comparison.limits}.</sub>"]
     return lines + [f"\n<sub>{note}</sub>" for note in map(_escape, comparison.notes)]
@@ -305,34 +265,13 @@ def _find_change(difference: Difference) -> int:
     return difference.direction if difference.is_shown or not has_interval else 0
 
 
-def _title(
-    worse: Sequence[Difference], better: Sequence[Difference], lost: Sequence[SupportChange]
-) -> str:
-    if worse:
-        return "this change makes the memory worse"
-    if lost:
-        number = len({change.question for change in lost})
-        return f"this change loses evidence on {pluralise(number, 'question')}"
-    return "this change makes the memory better" if better else "no change was shown"
-
-
-def _verdicts(
-    comparison: RunComparison, before: Iterable[Statement], after: Iterable[Statement]
-) -> Iterator[str]:
-    sides = [
-        {
-            statement.policy: "".join(map(str, statement.parts))
-            for statement in statements
-            if statement.kind == "severity"
-        }
-        for statements in (before, after)
-    ]
+def _verdicts(comparison: RunComparison) -> Iterator[str]:
+    """Yield the verdicts on both versions, in the words of the terminal."""
     yield from ("| memory | before | after |", "| --- | --- | --- |")
-    for old, new in comparison.pairs:
-        name = _code(new) if old == new else f"{_code(old)} → {_code(new)}"
-        cells = (
-            _escape(side.get(policy, "–")) for side, policy in zip(sides, (old, new), strict=True)
-        )
+    for change in comparison.changes:
+        old, new = change.before, change.after
+        name = " → ".join(dict.fromkeys((_code(old.policy), _code(new.policy))))
+        cells = (_escape("".join(map(str, state_verdict(v).parts))) for v in (old, new))
         yield f"| {name} | {' | '.join(cells)} |"
 
 
@@ -352,13 +291,17 @@ def _table(title: str, changes: Sequence[Difference]) -> Iterator[str]:
         )
 
 
-def _questions(lost: Sequence[SupportChange]) -> Iterator[str]:
+def _questions(comparison: RunComparison) -> Iterator[str]:
+    """Yield the questions that are no longer shown some evidence."""
     questions: dict[str, list[SupportChange]] = {}
-    for change in lost:
-        questions.setdefault(change.question, []).append(change)
+    for change in comparison.support:
+        if change.lost:
+            questions.setdefault(change.question, []).append(change)
     if not questions:
         return
-    yield from ("", f"#### Questions that lose evidence ({len(questions)})", "")
+    total = max((change.after.baseline.questions for change in comparison.changes), default=0)
+    count = f"{len(questions)} of {total}" if total else str(len(questions))
+    yield from ("", f"#### Questions that are no longer shown some evidence ({count})", "")
     for question, changes in list(questions.items())[:_MOST_QUESTIONS]:
         schedules = dict.fromkeys(change.schedule for change in changes)
         orders = ", ".join(
@@ -376,20 +319,18 @@ def _questions(lost: Sequence[SupportChange]) -> Iterator[str]:
         yield f"- … and {len(questions) - _MOST_QUESTIONS} more; `routeprism compare` lists them"
 
 
-def _remedies(
-    after: Sequence[Statement], policies: Sequence[str], data: str, worse: bool
-) -> Iterator[str]:
-    """Yield the measured repairs and the likely causes; else the command that measures repairs."""
-    statements = [s for s in after if s.kind in ("remedies", "causes") and s.policy in policies]
-    if not statements and not worse:
-        return
-    yield from ("", "#### Remedy", "")
-    for statement in statements:
-        yield f"- {_code(statement.policy)}: {_escape(''.join(map(str, statement.parts)))}"
-    for policy in policies:
-        steps = [s.next_step for s in statements if s.policy == policy and s.next_step]
-        command = shlex.join(["routeprism", "remedy", data, "--policy", policy])
-        yield f"- Measure repairs: {_code(steps[0] if steps else command)}"
+def _explain_verdicts(comparison: RunComparison) -> Iterator[str]:
+    """Yield the cause, the repair and the next command of each new version that is not fine."""
+    verdicts = [change.after for change in comparison.changes if change.after.severity != "good"]
+    lines = [
+        f"- {_code(verdict.policy)}: {_escape(text)}"
+        for verdict in verdicts
+        for text in list_explanations(verdict)
+    ]
+    commands = dict.fromkeys(filter(None, map(choose_command, verdicts)))
+    lines += [f"- Next: {_code(command)}" for command in commands]
+    if lines:
+        yield from ("", "#### Cause and next step", "", *lines)
 
 
 def _escape(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.exhibits import Chart, Results, Table, read_statements
-from routeprism.judge import judge, list_arms
+from routeprism.judge import Verdict, judge
 from routeprism.orders import describe_arrival, name_reference
 from routeprism.report._exhibits import (
     Section,
@@ -127,7 +127,7 @@ def page(material: Material) -> str:
         (
             "experiments",
             "Experiments",
-            [*_list_sections(sections, "experiments", numbers), *_list_checks(material)],
+            [*_list_sections(sections, "experiments", numbers), *_list_checks(material, verdicts)],
         ),
         ("orders", "Orders", [*_list_sections(sections, "orders", numbers)]),
         (
@@ -167,10 +167,9 @@ def _list_background(material: Material) -> Iterator[Part]:
     yield "run", "How it was made", _manner(material)
 
 
-def _list_checks(material: Material) -> Iterator[Part]:
+def _list_checks(material: Material, verdicts: Sequence[Verdict]) -> Iterator[Part]:
     """List the limits that a build can check, and published numbers."""
-    arms = list_arms(material.results)
-    yield "gates", "Gates", gate_section(material.rows, material.directory, arms)
+    yield "gates", "Gates", gate_section(verdicts, material.directory)
     published = printed_section(material.results.findings.get("printed_table", ()))
     yield "reproduction", "Published numbers", published
 

@@ -40,10 +40,6 @@ class Breach:
     """Whether these are all orders of the arrival model."""
     losses: tuple[Loss, ...] = ()
     """Why the first lost records are lost, as tested on this order."""
-    remedy: str = ""
-    """The repair of the memory with which this order loses nothing, as a spec."""
-    remedy_action: str = ""
-    """The action that applies it, as the subject of a sentence."""
 
 
 def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[str]:
@@ -62,9 +58,6 @@ def describe_breach(breach: Breach, *, measure: str, least: float) -> Iterator[s
         yield f"Cause: {describe_loss(loss, texts)}"
     if breach.losses:
         yield f"What to do: {NEXT_STEPS[breach.losses[0].cause]}"
-    if breach.remedy:
-        action = breach.remedy_action[:1].upper() + breach.remedy_action[1:]
-        yield f"Tried on this order: {action} is enough ({breach.remedy})"
     if not breach.error:
         text = shorten(" ".join(breach.question.split()), _MOST_CHARACTERS)
         where = f" for “{text}”" if text else ""

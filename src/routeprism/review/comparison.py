@@ -11,7 +11,7 @@ from typing import Any
 from routeprism.errors import RunError, SpecError, nearest
 from routeprism.exhibits import Severity, Statement, Table, make_card, shorten_lines
 from routeprism.experiments.statements import mark_incomplete
-from routeprism.judge import LEVELS, Verdict, read_verdicts, tabulate_verdicts
+from routeprism.judge import OBSERVED, Verdict, read_verdicts, tabulate_verdicts
 from routeprism.measures import (
     RESAMPLES,
     Estimate,
@@ -24,7 +24,15 @@ from routeprism.measures import (
 from routeprism.orders import FORWARD, describe_arrival, locate_base
 from routeprism.printing import pluralise
 from routeprism.quantities import Quantity, find_quantity, list_quantities
-from routeprism.runs import Column, QuestionValues, StoredRun, format_interval, read_configuration
+from routeprism.review.changes import Change, judge_change, summarise_changes
+from routeprism.runs import (
+    Column,
+    QuestionValues,
+    Rows,
+    StoredRun,
+    format_interval,
+    read_configuration,
+)
 
 __all__ = [
     "Difference",
@@ -142,10 +150,15 @@ class RunComparison:
     notes: tuple[str, ...] = ()
     limits: str = ""
     """How the 95% limits of the differences were read, in words."""
-    verdicts: tuple[tuple[Verdict, Verdict], ...] = ()
-    """For each pair of policies the verdicts on both."""
+    changes: tuple[Change, ...] = ()
+    """For each pair of policies the verdicts on both, and whether the new version is better."""
     incomplete: bool = False
     """Whether one of the runs lacks answers or routes."""
+
+    @property
+    def headline(self) -> str:
+        """The comparison in one sentence, which every output begins with."""
+        return summarise_changes(self.changes, incomplete=self.incomplete)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -157,8 +170,8 @@ class RunComparison:
         """The verdict on both versions of each memory, each with a name."""
         return [
             (f"{version}: {verdict.policy}", verdict)
-            for pair in self.verdicts
-            for version, verdict in zip(("before", "after"), pair, strict=True)
+            for change in self.changes
+            for version, verdict in (("before", change.before), ("after", change.after))
         ]
 
     def tabulate_verdicts(self) -> list[Table]:
@@ -166,7 +179,8 @@ class RunComparison:
         return tabulate_verdicts(self.versions)
 
     def __str__(self) -> str:
-        lines = [*self.sentences, self.limits, *(f"Note: {note}" for note in self.notes)]
+        notes = [f"Note: {note}" for note in self.notes]
+        lines = [self.headline, *self.sentences, self.limits, *notes]
         return shorten_lines([f"{self.benchmark}: from {self.first} to {self.second}", *lines])
 
     def __repr__(self) -> str:
@@ -176,7 +190,7 @@ class RunComparison:
     def _repr_html_(self) -> str:
         """Show the comparison as a short card in a notebook."""
         title = f"{self.benchmark}: from {self.first} to {self.second}"
-        return make_card(title, self.sentences)
+        return make_card(title, [self.headline, *self.sentences])
 
 
 def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
@@ -213,7 +227,7 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         _refuse_mixture((first, values[0]), (second, values[1]))
         differences = _compare_values(*values, policy_pairs, later, embedded - {""})
         support = _compare_support(before, after, policy_pairs, earlier, later)
-        verdicts = _pair_policies(read_verdicts(before), read_verdicts(after), policy_pairs)
+        changes = _judge_changes(before, after, policy_pairs, differences, support)
     losses = _support_statements(support, labelled=bool(later["labels"]))
     return RunComparison(
         later["benchmark"],
@@ -224,13 +238,13 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
         tuple(differences),
         tuple(support),
         (
-            *map(_compare_verdicts, verdicts),
-            *_difference_statements(differences),
+            *map(_state_change, changes),
+            *_difference_statements(differences, changes),
             *(map(mark_incomplete, losses) if incomplete and later["labels"] else losses),
         ),
         tuple(notes),
         limits_said(_read_interval(later), ""),
-        verdicts,
+        changes,
         incomplete,
     )
 
@@ -391,38 +405,79 @@ def _compare_support(
     return changes
 
 
-def _pair_policies(
-    before: Iterable[Verdict], after: Iterable[Verdict], pairs: Pairs
-) -> tuple[tuple[Verdict, Verdict], ...]:
-    """Return the verdicts on both policies of each pair that both runs traced."""
-    first, second = ({item.policy: item for item in side} for side in (before, after))
-    return tuple((first[a], second[b]) for a, b in pairs if a in first and b in second)
+def _judge_changes(
+    before: StoredRun,
+    after: StoredRun,
+    pairs: Pairs,
+    differences: Sequence[Difference],
+    support: Sequence[SupportChange],
+) -> tuple[Change, ...]:
+    """Judge each pair of policies that both runs have a verdict on."""
+    first, second = ({v.policy: v for v in read_verdicts(stored)} for stored in (before, after))
+    rows = Rows.of(before.estimates()), Rows.of(after.estimates())
+    random = {
+        finding.policy
+        for stored in (before, after)
+        for finding in stored.findings(OBSERVED)
+        if finding.value.get("chance")
+    }
+    changes = []
+    for earlier, later in pairs:
+        if earlier not in first or later not in second:
+            continue
+        shown = [
+            difference
+            for difference in differences
+            if (difference.policy_before, difference.column.policy) == (earlier, later)
+            and difference.is_plain
+            and difference.is_shown
+        ]
+        directions = {item.direction for item in shown if not item.column.model}
+        proven = directions if random & {earlier, later} else {-1, 1}
+        answers = {item.direction for item in shown if item.column.quantity == "accuracy.forward"}
+        moves = [c for c in support if (c.policy_before, c.policy_after) == (earlier, later)]
+        lost, gained = ({c.question for c in moves if getattr(c, s)} for s in ("lost", "kept"))
+        changes.append(
+            judge_change(
+                first[earlier],
+                second[later],
+                rows,
+                moved=(len(lost), len(gained)),
+                answers=min(answers, default=0),
+                proven=proven,
+            )
+        )
+    return tuple(changes)
 
 
-def _compare_verdicts(pair: tuple[Verdict, Verdict]) -> Statement:
-    """Compare the severity of two versions of a memory."""
-    before, after = pair
-    text = f"before: {before.level}; after: {after.level}"
-    if before.level == after.level:
-        text = f"in both versions: {after.level}"
-    change = LEVELS.index(after.level) - LEVELS.index(before.level)
-    severity: Severity = "problem" if change > 0 else "good" if change < 0 else "info"
-    name = _name_policies(before.policy, after.policy)
-    return Statement((text,), "comparison", name, severity=severity)
+def _state_change(change: Change) -> Statement:
+    """State whether a memory is better or worse, and the verdicts on both versions."""
+    before, after = change.before.level, change.after.level
+    levels = (
+        f"in both versions: {after}" if before == after else f"before: {before}; after: {after}"
+    )
+    name = _name_policies(change.before.policy, change.after.policy)
+    return Statement((f"{change}; {levels}",), "comparison", name, severity=change.severity)
 
 
 def _name_policies(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-def _difference_statements(differences: Sequence[Difference]) -> Iterator[Statement]:
-    """Describe for each policy and schedule what changed, full reversal last."""
+def _difference_statements(
+    differences: Sequence[Difference], changes: Sequence[Change]
+) -> Iterator[Statement]:
+    """Describe for each policy and schedule what changed, full reversal last.
+
+    What is worse in a version that is better in total is no problem by itself.
+    """
+    better = {change.after.policy for change in changes if change.outcome == "better"}
     for difference in sorted(differences, key=lambda difference: difference.is_reversal):
         column = difference.column
         is_headline = difference.quantity.emphasis == "headline" and difference.is_plain
         if not is_headline or difference.is_of_base:
             continue
-        text, severity = _describe_difference(difference)
+        text, severity = _describe_difference(difference, is_better=column.policy in better)
         reader = f"read by {column.model}" if column.model else ""
         arrival = describe_arrival(column.schedule)
         scope = filter(None, (arrival, difference.experiment, reader))
@@ -450,19 +505,21 @@ def _support_statements(support: Sequence[SupportChange], *, labelled: bool) -> 
         numbers[0] += bool(change.lost)
         numbers[1] += bool(change.kept)
     for (policies, schedule), (lost, gained) in counts.items():
-        severity: Severity = "problem" if lost else "good"
+        severity: Severity = "problem" if lost > gained else "info" if lost else "good"
         text = _count_support(lost, gained)
         scope = "source order" if schedule == FORWARD.name else describe_arrival(schedule)
         yield Statement((text,), "comparison", policies, schedule, severity, scope=scope)
     if not counts:
-        yield Statement(("No question lost or gained evidence.",), "comparison", severity="good")
+        yield Statement(("No question lost or gained evidence.",), "comparison")
 
 
 def _count_support(lost: int, gained: int) -> str:
-    if not lost:
-        return f"the new version gains evidence for {pluralise(gained, 'question')} and loses none"
-    losses = f"the new version loses evidence for {pluralise(lost, 'question')}"
-    return f"{losses} and gains {f'it for {gained}' if gained else 'none'}"
+    """Count the questions that lose and gain evidence, the larger number first."""
+    if gained >= lost:
+        losses = f"loses it for {lost}" if lost else "loses none"
+        return f"the new version gains evidence for {pluralise(gained, 'question')} and {losses}"
+    gains = f"gains it for {gained}" if gained else "gains none"
+    return f"the new version loses evidence for {pluralise(lost, 'question')} and {gains}"
 
 
 def name_quantity(column: Column) -> str:
@@ -479,8 +536,11 @@ def select_differences(differences: Iterable[Difference], *emphases: str) -> lis
     return sorted(selected, key=lambda difference: ranks[difference.column.quantity])
 
 
-def _describe_difference(difference: Difference) -> tuple[str, Severity]:
-    """Describe a difference as far as its interval supports it."""
+def _describe_difference(difference: Difference, *, is_better: bool) -> tuple[str, Severity]:
+    """Describe a difference as far as its interval supports it.
+
+    `is_better` is whether the new version is better in total.
+    """
     gap, quantity = difference.difference, difference.column.quantity
     plain = name_quantity(difference.column)
     name = quantity if plain == quantity else f"{plain} ({quantity})"
@@ -491,6 +551,8 @@ def _describe_difference(difference: Difference) -> tuple[str, Severity]:
     if not difference.is_shown:
         return f"{name}: no change is shown, {difference.change}, {ends} ({size})", "info"
     verdict, severity = _DIRECTIONS[difference.direction]
+    if is_better and severity == "problem":
+        verdict, severity = "worse in part", "info"
     return f"{name}: {verdict}, {ends}, a change of {difference.change} ({size})", severity
 
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from routeprism.errors import SpecError
-from routeprism.exhibits import Number, Statement, compose, make_card, shorten, shorten_lines
+from routeprism.exhibits import (
+    Number,
+    Statement,
+    compose,
+    format_share,
+    make_card,
+    shorten,
+    shorten_lines,
+)
 from routeprism.experiments.statements import show_flags
-from routeprism.judge import Verdict, describe_floor, is_at_floor, read_verdicts
+from routeprism.judge import (
+    LOST,
+    MISSING,
+    Verdict,
+    describe_floor,
+    is_at_floor,
+    read_verdicts,
+    recommend_gates,
+)
 from routeprism.quantities import find_quantity
 from routeprism.review.selection import (
     Gate,
@@ -21,6 +37,7 @@ from routeprism.review.selection import (
     select_questions,
 )
 from routeprism.runs import (
+    IDENTITY,
     Column,
     EstimateRow,
     Rows,
@@ -31,7 +48,7 @@ from routeprism.runs import (
 )
 
 if TYPE_CHECKING:
-    from routeprism.review.comparison import Difference
+    from routeprism.review.comparison import Difference, RunComparison
 
 __all__ = [
     "CheckResult",
@@ -41,6 +58,7 @@ __all__ = [
     "check_run",
     "list_lost_records",
     "parse_gate",
+    "suggest_gates",
 ]
 
 _NO_WORSE = ("J>=baseline", "recall.exposed.route>=baseline", "accuracy.route.upper>=baseline")
@@ -93,12 +111,14 @@ class CheckResult:
     shortfalls: tuple[tuple[str, Shortfall], ...] = ()
     """(run, what it lacks) of the run and its baseline, where more is missing than allowed."""
     memories: tuple[Verdict, ...] = ()
-    """The verdict on each memory of the run."""
+    """The verdict on each memory that the gates apply to."""
+    remarks: tuple[str, ...] = ()
+    """What a reader has to know about the gates themselves."""
 
     @property
     def passed(self) -> bool:
-        """Whether every gate holds for every row that it applies to, and nothing is missing."""
-        return not self.shortfalls and not self.failures
+        """Whether every gate holds, nothing is missing, and the verdicts are conclusive."""
+        return not (self.shortfalls or self.failures or self.doubts)
 
     @property
     def incomplete(self) -> bool:
@@ -110,11 +130,55 @@ class CheckResult:
         """The verdicts on rows for which a gate does not hold."""
         return tuple(verdict for verdict in self.verdicts if not verdict.passed)
 
+    @property
+    def doubts(self) -> tuple[Verdict, ...]:
+        """The memories about which nothing can be concluded, so that a gate that holds is void.
+
+        Missing answers and routes are `shortfalls`, some of which may be allowed.
+        """
+        return tuple(memory for memory in self.memories if memory.inconclusive not in ("", MISSING))
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one sentence, the same in every output."""
+        number = len(self.verdicts)
+        state = " (incomplete)" if self.incomplete else ""
+        if self.failures:
+            return f"a gate fails{state}"
+        if self.shortfalls:
+            return f"too much is missing to decide{state}"
+        if self.doubts:
+            memory, *others = self.doubts
+            more = f" (and {len(others)} more)" if others else ""
+            reason = f"nothing can be concluded{state}, whatever the limits: {memory.policy}: "
+            return f"{reason}{memory.inconclusive}{more}"
+        limits = f"{'the limit holds' if number == 1 else f'all {number} limits hold'}{state}"
+        faulty = [memory for memory in self.memories if memory.is_red]
+        if not faulty:
+            return limits
+        more = f" (and {len(faulty) - 1} more)" if len(faulty) > 1 else ""
+        return f"{limits}, but the verdict is: {faulty[0]}{more}"
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line, with the first limit that does not hold."""
+        mark = "ok  " if self.passed else "FAIL"
+        if not self.failures:
+            return f"{mark} {self.headline}"
+        state = " (incomplete)" if self.incomplete else ""
+        count = f"{len(self.failures)} of {len(self.verdicts)} limits{state}"
+        return f"{mark} {count}: {self.failures[0].sentence}"
+
     def _list_lines(self) -> list[str]:
-        """Return one line for each gate and row, failures first."""
-        ordered = sorted(self.verdicts, key=lambda verdict: verdict.passed)
-        lines = [f"{'ok  ' if v.passed else 'FAIL'} {v.sentence}" for v in ordered]
-        return [*lines, *(f"{run} is incomplete: {missing}" for run, missing in self.shortfalls)]
+        """Return the failures or the outcome, then every other gate, and the verdicts."""
+        return [
+            *(f"FAIL {verdict.sentence}" for verdict in self.failures),
+            *([] if self.failures else [self.summary]),
+            *(f"ok   {verdict.sentence}" for verdict in self.verdicts if verdict.passed),
+            *(f"{run} is incomplete: {missing}" for run, missing in self.shortfalls),
+            *map(str, self.memories),
+            *(f"Note: {remark}" for remark in self.remarks),
+        ]
 
     def __str__(self) -> str:
         return shorten_lines(self._list_lines(), "verdicts")
@@ -128,16 +192,15 @@ class CheckResult:
 
     def _name_state(self) -> str:
         state = "passed" if self.passed else f"{len(self.failures)} failed"
+        if self.doubts and not self.failures:
+            state = "inconclusive"
         return f"{state}{' (incomplete)' * self.incomplete}"
 
 
-def _parse_gates(gates: Sequence[str], baseline: Path | None) -> list[Gate]:
-    parsed = [parse_gate(text) for text in gates]
-    if not parsed and baseline is None:
-        raise SpecError("nothing to check: give a gate such as 'J>=0.9', or a baseline")
-    if baseline is None and any(gate.baseline for gate in parsed):
-        raise SpecError("a gate compares with a baseline: give the run that is the baseline")
-    return parsed
+def suggest_gates(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return the recommended limits that a run on these memories can be compared with."""
+    gates = dict.fromkeys(gate for verdict in verdicts for gate in recommend_gates(verdict))
+    return list(gates)
 
 
 def check_run(
@@ -151,29 +214,64 @@ def check_run(
     """
     if allow_missing < 0:
         raise SpecError(f"Expected 0 or more but got allow_missing={allow_missing}")
-    parsed = _parse_gates(gates, baseline)
+    parsed = [parse_gate(text) for text in gates]
+    if baseline is None and any(gate.baseline for gate in parsed):
+        raise SpecError("a gate compares with a baseline: give the run that is the baseline")
     with StoredRun(run) as stored:
         benchmark = str(read_configuration(stored, run)["benchmark"])
+        memories = read_verdicts(stored)
+        if not parsed and baseline is None:
+            hint = " and ".join(f"'{gate}'" for gate in suggest_gates(memories) or ["J>=0.9"])
+            raise SpecError(f"nothing to check: give a gate such as {hint}, or a baseline")
         limits = str(stored.manifest().get("limits", ""))
         rows = Rows.of(stored.estimates())
-        changes = {} if baseline is None else _compare(baseline, run)
-        judged = [(gate, rows) for gate in parsed]
-        if not any(gate.baseline for gate in parsed):  # what both runs have, and nothing else
-            shared = Rows.of(row for row in rows if _column(row) in changes)
-            quantities = shared.values("quantity")
-            gates_of_baseline = map(parse_gate, _NO_WORSE)
-            judged += [(gate, shared) for gate in gates_of_baseline if gate.quantity in quantities]
+        comparison = None if baseline is None else _compare(baseline, run)
+        changes = {change.column: change for change in comparison.differences} if comparison else {}
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
-        judging = _Judging(stored, stored.questions(), changes, baseline)
-        verdicts = []
-        try:
-            for gate, candidates in judged:
-                verdicts += [judging.judge(gate, row) for row in select_gate_rows(gate, candidates)]
-        except SpecError:  # with everything missing there is no row to judge
-            if not shortfalls:
-                raise
-        memories = tuple(read_verdicts(stored))
-    return CheckResult(str(run), benchmark, tuple(verdicts), limits, shortfalls, memories)
+        policies = [memory.policy for memory in memories]
+        judging = _Judging(stored, stored.questions(), changes, baseline, rows, policies)
+        verdicts, remarks = [], []
+        is_compared = any(memory.rows for memory in memories) or not memories
+        for gate in parsed:
+            is_absent = gate.quantity == _OVERLAP and not rows.where(quantity=_OVERLAP)
+            if is_absent and len(parsed) > 1:
+                remarks.append(f"{gate.text} applies to no row: no writes of this run overlap")
+                continue
+            try:
+                verdicts += judging.judge_rows(gate, rows)
+            except SpecError:  # with everything missing there is no row to judge
+                if is_compared and not shortfalls:
+                    raise
+            remarks += _explain_replaced(gate, rows)
+        if comparison is not None and not any(gate.baseline for gate in parsed):
+            gates_of_baseline, reasons = judging.judge_baseline(comparison)
+            verdicts += gates_of_baseline
+            remarks += reasons
+    named = {gate.where.get("policy", "") for gate in parsed} or {""}
+    memories = [memory for memory in memories if named & {"", memory.policy}]
+    outcome = tuple(verdicts), limits, shortfalls, tuple(memories), tuple(remarks)
+    return CheckResult(str(run), benchmark, *outcome)
+
+
+_OVERLAP = "anomaly"
+"""The quantity of overlapping writes, which a run without them lacks."""
+_REPLACED = "evidence_lost"
+"""The quantity that `evidence.lost` replaces in this version."""
+
+
+def _explain_replaced(gate: Gate, rows: Rows) -> list[str]:
+    """Explain what the former quantity of lost evidence counts, if a gate names it."""
+    if gate.quantity != _REPLACED:
+        return []
+    plain = rows.where(stratum="all", mask="", arm="")
+    former, counted = (
+        max((row.queries or 0 for row in plain.where(quantity=name)), default=0)
+        for name in (_REPLACED, LOST)
+    )
+    return [
+        f"{gate.text}: {_REPLACED} counts only questions with evidence to lose (at most {former} "
+        f"of {counted}). It is replaced by {LOST}, which counts all {counted} questions with labels"
+    ]
 
 
 def _shortfalls(
@@ -236,25 +334,65 @@ class _Judging:
     questions: Mapping[str, StoredQuestion]
     changes: Mapping[Column, Difference]
     baseline: Path | None
+    rows: Rows
+    policies: Collection[str]
+    """The memories that have a verdict, and not the repairs and arms of another one."""
 
-    def judge(self, gate: Gate, row: EstimateRow) -> GateVerdict:
-        """Judge a gate on one of its rows."""
-        return self._judge_change(gate, row) if gate.baseline else self._judge_row(gate, row)
+    def judge_rows(self, gate: Gate, candidates: Rows) -> list[GateVerdict]:
+        """Judge a gate on each of its rows with a number; it has to name repairs and arms."""
+        rows = select_gate_rows(gate, candidates)
+        if "policy" not in gate.where:
+            rows = Rows.of(row for row in rows if row.policy in ("", *self.policies)) or rows
+        rows = Rows.of(row for row in rows if row.estimate is not None) or rows
+        judge = self._judge_change if gate.baseline else self._judge_row
+        return [judge(gate, row) for row in rows]
+
+    def judge_baseline(self, comparison: RunComparison) -> tuple[list[GateVerdict], list[str]]:
+        """Judge what must not be worse than in a baseline to which no gate refers.
+
+        A memory that is better in total may depend more on order: a repair is not a failure.
+        """
+        better = {
+            change.after.policy: change.reason
+            for change in comparison.changes
+            if change.outcome == "better"
+        }
+        shared = Rows.of(row for row in self.rows if _column(row) in self.changes)
+        gates = [
+            gate for gate in map(parse_gate, _NO_WORSE) if shared.where(quantity=gate.quantity)
+        ]
+        verdicts = [verdict for gate in gates for verdict in self.judge_rows(gate, shared)]
+        excused = [
+            verdict
+            for verdict in verdicts
+            if not (verdict.passed or verdict.row.model) and verdict.row.policy in better
+        ]
+        remarks = [
+            f"{verdict.sentence.replace(' fails: ', ' is left out: ', 1)}. In total the new "
+            f"version is better: {better[verdict.row.policy]}"
+            for verdict in excused
+        ]
+        return [verdict for verdict in verdicts if verdict not in excused], remarks
 
     def _judge_row(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         value = getattr(row, gate.limit)
         if value is None:
             raise _refusal(gate, row, applies=row.estimate is not None, units=row.units or 0)
         text = _number(value)
+        is_count = find_quantity(row.quantity).derivation == "count"  # a question counts or not
+        if is_count:
+            text += f" of {row.queries}"
         if gate.limit == "estimate" and row.lower is not None and row.upper is not None:
             text += f" [{row.lower:.3f}, {row.upper:.3f}]"
+        names = {name: getattr(row, name) for name in IDENTITY}
+        for count in self.rows.where(**names | {"quantity": f"{row.quantity}_count"}):
+            text += f" ({format_share(count)} questions)"
         name = gate.quantity
         if gate.limit != "estimate":
             name = f"the {gate.limit} limit of {gate.quantity}"
         parts = (f"{name} is ", Number(text, row))
         values = {} if gate.holds(value) else _read_values(row, self.stored)
-        # Each question is counted or is not.
-        bound = 0.5 if find_quantity(row.quantity).derivation == "count" else gate.bound
+        bound = 0.5 if is_count else gate.bound
         return self._decide(gate, row, float(value), parts, values, bound)
 
     def _judge_change(self, gate: Gate, row: EstimateRow) -> GateVerdict:
@@ -335,12 +473,12 @@ def _refusal(gate: Gate, row: EstimateRow, *, applies: bool, units: int) -> Spec
     return SpecError(f"gate {gate.text!r} cannot be judged for {_name_row(row)}: {reason}")
 
 
-def _compare(baseline: Path, run: Path) -> dict[Column, Difference]:
+def _compare(baseline: Path, run: Path) -> RunComparison:
     from routeprism.review.comparison import compare_runs
 
     if baseline.resolve() == run.resolve():
         raise SpecError(f"{run} cannot be its own baseline")
-    return {change.column: change for change in compare_runs(baseline, run).differences}
+    return compare_runs(baseline, run)
 
 
 def _column(row: EstimateRow) -> Column:

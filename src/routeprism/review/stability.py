@@ -24,7 +24,6 @@ from routeprism.policies import (
     refuse_for_every_order,
 )
 from routeprism.policies.own import retained_ids
-from routeprism.policies.remedies import Hold, Rebuild
 from routeprism.printing import pluralise
 from routeprism.records import Benchmark, Case, Pool, Question, Record, load_benchmark
 from routeprism.review.breaches import Breach, describe_breach
@@ -99,15 +98,29 @@ class Stability:
     """Whether only evidence had to be kept."""
 
     def __str__(self) -> str:
-        if not self.breaches:
-            pools = pluralise(self.pools, "pool")
-            return f"{self.policy} is stable on {pools} under {self.arrival}: {self.effect}"
-        return "\n".join(_describe(self))
+        if self.breaches:
+            return "\n".join(_describe(self))
+        pools = f"on {pluralise(self.pools, 'pool')} under {self.arrival}"
+        if self.inconclusive:
+            return (
+                f"{self.policy} cannot be judged {pools}: {self.inconclusive}. "
+                f"{_ADVICE[self.inconclusive]}"
+            )
+        return f"{self.policy} is stable {pools}: {self.depth}"
 
-    @property
-    def effect(self) -> str:
-        """The effect of order in a few words."""
-        return f"inconclusive, {self.inconclusive}" if self.inconclusive else self.depth
+
+_SINGLE = "every pool has one record and so one order"
+_NOTHING_KEPT = "the memory keeps no record in any order"
+_NOTHING_SHOWN = "the memory shows nothing to any question"
+_UNSOURCED = "the text that is shown names no records, so lost evidence would not be seen"
+_ADVICE: Mapping[str, str] = {
+    _SINGLE: "Give pools of two records or more",
+    _NOTHING_KEPT: "Check that `add` stores records, and that `retained` returns their ids",
+    _NOTHING_SHOWN: "Check that `expose` returns records, or leave out `questions`",
+    _UNSOURCED: "Return records from `expose`, or blocks that name their sources; or leave out "
+    "`questions` to compare only the records that are kept",
+}
+"""Why nothing can be concluded, and what to change."""
 
 
 def order_stability(
@@ -152,13 +165,8 @@ def order_stability(
         breach = check.find_breach(model.on(case.pool), orders, counts)
         if breach is not None:
             breaches.append(breach)
-    exposed = any(case.questions for case in cases)
     depth = counts.find_depth()
-    doubt = ""
-    if exposed and not counts.shown:
-        doubt = "the memory shows nothing to any question"
-    elif counts.unsourced and depth == "text only":
-        doubt = "the text that is shown names no records, so lost evidence would not be seen"
+    doubt = counts.find_doubt(cases, depth)
     whole = (policy.name, model.name, min_jaccard, len(cases), tuple(breaches), depth, doubt)
     return Stability(*whole, only_evidence=evidence is not False)
 
@@ -197,22 +205,37 @@ def _require_evidence(
     return Requirement(least, evidence_ids, of_questions)
 
 
+_FEWEST_RECORDS = 2
+"""With fewer records there is one order."""
+
+
 class _Counts:
     """Counts the orders that change a memory, layer by layer."""
 
     def __init__(self) -> None:
         self._retained = self._sources = self._context = 0
-        self.shown = self.unsourced = False
+        self._keeps = self._shows = self._unsourced = False
 
     def add(self, forward: MemoryContents, outcome: MemoryContents, weight: int) -> None:
-        self.shown |= any(outcome.contexts)
-        self.unsourced |= outcome.unsourced
+        self._keeps |= bool(forward.retained or outcome.retained)
+        self._shows |= any(outcome.contexts)
+        self._unsourced |= outcome.unsourced
         self._retained += weight * (forward.retained != outcome.retained)
         self._sources += weight * (forward.exposed != outcome.exposed)
         self._context += weight * (forward.contexts != outcome.contexts)
 
     def find_depth(self) -> Depth:
         return scale_depth(records=self._retained + self._sources, texts=self._context)
+
+    def find_doubt(self, cases: Sequence[Case], depth: Depth) -> str:
+        """Explain why nothing can be concluded; empty if something can."""
+        if all(len(case.pool) < _FEWEST_RECORDS for case in cases):
+            return _SINGLE
+        if not any(case.questions for case in cases):
+            return "" if self._keeps else _NOTHING_KEPT
+        if not self._shows:
+            return _NOTHING_SHOWN
+        return _UNSOURCED if self._unsourced and depth == "text only" else ""
 
 
 def _make_cases(pools: Any, questions: Any) -> list[Case]:
@@ -312,10 +335,10 @@ class _PoolCheck:
     def _breaks(self, forward: MemoryContents, outcome: MemoryContents) -> bool:
         return self.required.measure(forward, outcome)[0] < self.required.least
 
-    def _build(self, order: Order, policy: Policy | None = None) -> MemoryContents | str:
-        """Build an order, by a repair of the policy if one is given; an error is an outcome too."""
+    def _build(self, order: Order) -> MemoryContents | str:
+        """Build an order; an error is an outcome too."""
         try:
-            return inspect_memory(policy or self.policy, self.case.pool, order, self._read_contents)
+            return inspect_memory(self.policy, self.case.pool, order, self._read_contents)
         except RoutePrismError:
             raise
         except OWN_ERRORS as error:
@@ -401,25 +424,16 @@ class _PoolCheck:
         )
 
     def _explain(self, breach: Breach) -> Breach:
-        """Add which arrivals displaced the lost records, and the least repair that keeps them."""
+        """Add why the first lost records are lost, as tested on this order."""
         losses = tuple(
             explain_loss(self.case, self.policy, breach.order, record, breach.question)
             for record in breach.lost[:_EXPLAINED]
         )
-        repairs: list[Hold | Rebuild] = [Hold(self.policy, w) for w in _HELD_BACK]
-        for repair in (*repairs, Rebuild(self.policy)):
-            before, after = (self._build(order, repair) for order in (self.source, breach.order))
-            if isinstance(before, str) or isinstance(after, str) or self._breaks(before, after):
-                continue
-            breach = replace(breach, remedy=repair.name, remedy_action=repair.action)
-            break
         return replace(breach, losses=losses)
 
 
 _EXPLAINED = 3
 """How many lost records of a reordering are explained."""
-_HELD_BACK = (1, 2, 3)
-"""How many records are held back to find a repair of a reordering."""
 
 
 def _describe(stability: Stability) -> Iterator[str]:
@@ -449,5 +463,5 @@ def _describe(stability: Stability) -> Iterator[str]:
     broken = f"{first.broken} of {some} orders of this pool break{'s' * (first.broken == 1)} it"
     if first.exact and first.looked == 1:
         broken = f"The only order of {stability.arrival} breaks it"
-    yield f"Verdict over the orders that were built: {stability.effect}"
+    yield f"Verdict over the orders that were built: {stability.depth}"
     yield f"{broken}. This one is schedule explicit:order={'-'.join(map(str, first.order))}"

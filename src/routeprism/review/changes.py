@@ -1,0 +1,178 @@
+"""Whether a new version of a memory is better or worse, in total and against its own source order.
+
+The total is what the memory shows in source order and in every other order that both runs have:
+evidence, outdated values, anomalies. A repair that shows more in total may depend more on order,
+and is no regression.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from routeprism.exhibits import Severity
+from routeprism.judge import (
+    INCONCLUSIVE,
+    LEVELS,
+    Repair,
+    RepairOutcome,
+    Verdict,
+    list_effects,
+    measure_outcome,
+)
+from routeprism.orders import describe_arrival
+from routeprism.printing import join_names, pluralise
+from routeprism.runs import Rows
+
+__all__ = ["Change", "Outcome", "judge_change", "summarise_changes"]
+
+Outcome = Literal["worse", "mixed", "inconclusive", "better", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a new version of a memory amounts to."""
+
+    before: Verdict
+    after: Verdict
+    outcome: Outcome
+    reason: str
+    """Why, with counts; empty if nothing changed."""
+
+    @property
+    def title(self) -> str:
+        """The outcome of one memory as a sentence."""
+        return _TITLES[self.outcome][0]
+
+    @property
+    def severity(self) -> Severity:
+        """The mark of the outcome; nothing inconclusive is good."""
+        return _TITLES[self.outcome][1]
+
+    def __str__(self) -> str:
+        return f"{self.title}{f': {self.reason}' if self.reason else ''}"
+
+
+_TITLES: Mapping[Outcome, tuple[str, Severity]] = {
+    "worse": ("this change makes the memory worse", "problem"),
+    "mixed": ("this change makes the memory better and worse", "problem"),
+    "inconclusive": ("nothing can be concluded", "warning"),
+    "better": ("this change makes the memory better", "good"),
+    "same": ("no change was shown", "info"),
+}
+"""For each outcome the sentence on one memory, and its mark; the most severe first."""
+
+
+def summarise_changes(changes: Sequence[Change], *, incomplete: bool = False) -> str:
+    """Summarise a comparison in one sentence, which every output begins with."""
+    state = " (incomplete)" if incomplete else ""
+    if not changes:
+        return f"nothing can be compared{state}"
+    worst = min(changes, key=lambda change: list(_TITLES).index(change.outcome))
+    reason = f": {worst.reason}" if worst.reason else ""
+    if len(changes) == 1:
+        return f"{worst.title}{state}{reason}"
+    total = f"of {len(changes)} memories"
+    numbers = Counter(change.outcome for change in changes)
+    words: Mapping[Outcome, str] = {
+        "worse": "worse",
+        "mixed": "better and worse",
+        "better": "better",
+    }
+    clauses = [
+        f"this change makes {numbers[outcome]} {total} {word}"
+        for outcome, word in words.items()
+        if numbers[outcome]
+    ]
+    if numbers["inconclusive"]:
+        clauses.append(f"nothing can be concluded about {numbers['inconclusive']} {total}")
+    text = "; ".join(clauses) or worst.title
+    return f"{text}{state}{f'. {worst.after.policy}{reason}' if reason else ''}"
+
+
+def judge_change(
+    before: Verdict,
+    after: Verdict,
+    rows: tuple[Rows, Rows],
+    *,
+    moved: tuple[int, int],
+    answers: int,
+    proven: Set[int],
+) -> Change:
+    """Judge a new version by its total outcome, then by its verdict, then by what order changes.
+
+    `rows` are those of both runs. `moved` counts the questions that are no longer shown some
+    evidence, and those that gain some. `answers` is -1 if right answers in source order are shown
+    to fall, 1 if they are shown to rise. `proven` has the signs that a difference may have: in a
+    deterministic memory both, where builds differ by chance those that an interval shows.
+    """
+    shared = [name for name in before.rows if name in after.rows]
+    totals = [
+        measure_outcome(Repair(verdict.policy, verdict.policy), own.where(schedule=shared))
+        for verdict, own in zip((before, after), rows, strict=True)
+    ]
+    old, new = totals
+    effects, total, order = "", 0, 0
+    if old is not None and new is not None:
+        total, order = (_compare(old.rank[part], new.rank[part]) for part in _RANKS)
+        total, order = (sign if sign in proven else 0 for sign in (total, order))
+        effects = _describe_totals(old, new, moved) if total or order else ""
+    levels = [LEVELS.index(_restrict(verdict, shared).level) for verdict in (before, after)]
+    direction = total or levels[0] - levels[1] or order
+    doubts = [
+        f"{version} version: {verdict.inconclusive}"
+        for version, verdict in (("old", before), ("new", after))
+        if verdict.inconclusive
+    ]
+    if not shared:
+        doubts.append("the two runs have no order of arrival in common")
+    if doubts and (direction >= 0 or INCONCLUSIVE in (before.level, after.level)):
+        reasons = [*doubts, *([effects] if effects else [])]
+        return Change(before, after, "inconclusive", "; ".join(reasons))
+    steps = [effects] if effects else []
+    if before.level != after.level:
+        steps.append(f"from “{before.level}” to “{after.level}”")
+    if answers:
+        steps.append(f"right answers in source order {'rise' if answers > 0 else 'fall'}")
+    signs = {direction > 0, answers > 0} if direction and answers else {direction + answers > 0}
+    if after.promises and not before.promises:
+        signs.add(False)  # a promise that now fails is not outweighed by evidence
+    outcome: Outcome = "same"
+    if direction or answers:
+        outcome = "mixed" if len(signs) > 1 else "better" if True in signs else "worse"
+    return Change(before, after, outcome, "; ".join(steps) if outcome != "same" else "")
+
+
+_RANKS = (slice(0, 1), slice(1, 3))
+"""What is wrong in total, and what order still changes, in the rank of an outcome."""
+
+
+def _compare(before: tuple[float, ...], after: tuple[float, ...]) -> int:
+    """Return 1 if less is wrong after a change, -1 if more is, 0 if as much is."""
+    return (before > after) - (before < after)
+
+
+def _restrict(verdict: Verdict, schedules: Sequence[str]) -> Verdict:
+    """Leave out the orders of a verdict that the other version was not tried under."""
+    return replace(
+        verdict,
+        depths={name: depth for name, depth in verdict.depths.items() if name in schedules},
+        rows={name: verdict.rows[name] for name in schedules},
+        promises=tuple(p for p in verdict.promises if p.schedule in ("", *schedules)),
+    )
+
+
+def _describe_totals(before: RepairOutcome, after: RepairOutcome, moved: tuple[int, int]) -> str:
+    """Describe with counts what the new version shows instead, in total and by question."""
+    orders = join_names([describe_arrival(name) for name in after.evidence]) or "all orders"
+    text = f"it {join_names(list(list_effects(after, before)))}, on average over {orders}"
+    lost, gained = moved
+    losing = f"{pluralise(lost, 'question')} {'is' if lost == 1 else 'are'} no longer shown some"
+    gaining = f"{pluralise(gained, 'question')} {'gains' if gained == 1 else 'gain'} evidence"
+    if lost and gained:
+        return f"{text} ({gaining}, and {losing})"
+    if lost:
+        return f"{text} ({losing} evidence, and none gains any)"
+    return f"{text} ({gaining}, and none loses any)" if gained else text

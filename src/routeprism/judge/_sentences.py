@@ -455,7 +455,7 @@ def _show_source_evidence(verdict: Verdict) -> str:
 def _show_change(verdict: Verdict, schedule: str, *, is_labelled: bool) -> Part:
     group = verdict.rows.get(schedule, {})
     if not is_labelled:
-        return format_share(group.get("V_changed_count"))
+        return format_share(group.get("V_changed_count"), is_mean=False)
     row = group.get(f"{LOST}_count")
     if row is None:
         return ""
@@ -501,7 +501,10 @@ def tabulate_orders(verdict: Verdict) -> list[Table]:
     cells = [
         (
             describe_arrival(schedule),
-            *(format_share(verdict.rows[schedule].get(quantity)) for quantity in present.values()),
+            *(
+                format_share(verdict.rows[schedule].get(quantity), is_mean=False)
+                for quantity in present.values()
+            ),
             _name_effect(verdict, schedule),
         )
         for schedule in list_arrivals(verdict.rows)

@@ -336,7 +336,12 @@ _MORE_TEXT = 1.05
 
 
 def _count(share: float, number: int) -> str:
-    return format_count(share * number)
+    """Write a mean count; what is rare is not written as none."""
+    mean = share * number
+    return "under 0.1" if _SAME < mean < _RARE else format_count(mean)
+
+
+_RARE = 0.05
 
 
 def format_calls(calls: float | None) -> str:

@@ -74,7 +74,7 @@ def find_percentages(lines: list[str]) -> Iterator[str]:
     """Yield the lines with a percentage that has no counts."""
     for line in lines:
         text = _COUNTED.sub("", _CONFIDENCE.sub("", line))
-        if _PERCENTAGE.search(text) and not any(known.search(line) for known in TO_DO):
+        if _PERCENTAGE.search(text) and not any(entry.search(line) for entry in TO_DO):
             yield line
 
 

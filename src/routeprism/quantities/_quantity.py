@@ -1,4 +1,4 @@
-"""One object with everything known about a number; every output asks it, nobody reads its name."""
+"""One object with everything known about a number, which every output asks."""
 
 from __future__ import annotations
 

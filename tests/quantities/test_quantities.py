@@ -183,10 +183,8 @@ def test_the_list_of_coordinates_gives_the_plain_name_the_direction_and_the_rang
     cli: Any,
 ) -> None:
     document = json.loads(cli("list", "coordinates", "--json").out)
-    assert document["J"] == (
-        "overlap of the exposed source sets of the two routes (Eq. 1); "
-        "“overlap of the records shown”; higher is better; from 0 to 1"
-    )
+    assert document["J"] == "overlap of the records shown; higher is better; from 0 to 1"
+    assert document["Delta"] == "change of correctness; from -1 to 1"
 
 
 def test_a_run_without_the_newer_counts_of_evidence_is_not_compared(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_a_derived_quantity_knows_its_base(
         ("count.notes_differ_key_words", "notes that differ in key words", "", None),
         ("V_changed_count", "different records shown", "lower", None),
         ("context_length.route", "length of the context", "", None),
+        ("count.assignment_ties", "ties in assignment that processing order decided", "", None),
         ("unheard_of", "unheard_of", "", None),
     ],
 )

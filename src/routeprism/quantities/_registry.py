@@ -132,12 +132,12 @@ def _resolve(
             base = find_quantity(name.removeprefix(f"{prefix}."), *prefixes)
             return _derive(name, base, prefix, derivations[prefix])
     for template, texts in _read_texts()["families"].items():
-        start = template.partition("{")[0]
-        if name.startswith(start):
-            part = name.removeprefix(start)
+        start, _, end = template.partition("{part}")
+        if name.startswith(start) and name.endswith(end):
+            part = name.removeprefix(start).removesuffix(end)
             fields = _fill_all(texts, {"part": part})
             fields["plain"] = fields["plain"].replace("_", " ")
-            return Quantity(name, emphasis="", part=part, **fields)
+            return Quantity(name, emphasis="", family=template, part=part, **fields)
     return Quantity(name, emphasis="")
 
 

@@ -70,12 +70,12 @@ def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_p
     ended = cli("compare", run, tmp_path / "later")
     assert ended.code == 0
     assert (
-        "overlap with source order (J): no change is shown, +1.000, 0.000 before, 1.000 after "
+        "overlap of the records shown (J): no change is shown, +1.000, 0.000 before, 1.000 after "
         "(1 question, 1 user)" in ended.out
     )
     assert "before: recent:k=1" in ended.out and "after: recent:k=4" in ended.out
     assert "recent:k=1 → recent:k=4, reversal (replay)" in ended.out
-    assert "overlap with source order" in ended.out  # in plain words
+    assert "overlap of the records shown" in ended.out  # in plain words
     assert "recent:k=4, source order: the new version gains evidence for 1 question" in ended.out
     assert "Evidence gained (1):" in ended.out
     document = json.loads(cli("compare", run, tmp_path / "later", "--json").out)

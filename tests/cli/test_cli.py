@@ -118,7 +118,7 @@ def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, own_data_path
         "[1.000,",
         "1.000]",
     ]
-    assert any(line.startswith("recent:k=1: evidence moves. Under ") for line in lines)
+    assert any(line.startswith("recent:k=1: evidence moves. ") for line in lines)
     assert lines[-1] == "Report: out/report.html (--verbose prints everything)"
 
 

@@ -189,10 +189,11 @@ def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
     room -= sum(len(table.rows) + 2 for table in tables)
     most = None if is_verbose or repairs else max(_FEWEST_LINES, 0 if is_brief else room)
     for verdict in verdicts:
-        phrases = ["".join(map(str, p)) for p in explain_verdict(verdict, is_brief=is_brief)]
+        phrases = _list_phrases(audit, verdict, is_brief=is_brief)
         _print_memory(console, verdict, audit.directory, fold_texts(phrases, width - 2, most))
     if is_published:
         _print_layers(console, audit)
+    _print_restoration(console, audit)
     if is_verbose:
         _print_details(console, audit, {table.name for table in tables})
     console.say_whole(*last)
@@ -215,6 +216,12 @@ def _list_last_lines(audit: Audit, settings: Any, width: int) -> Sequence[str]:
     return shorten_notes(notes, _MOST_NOTES, width)
 
 
+def _print_restoration(console: SafeConsole, audit: Audit) -> None:
+    """Print what records are worth that were put back, if any were."""
+    statements = [str(s) for s in audit.statements if s.kind == "restoration"]
+    console.say_whole(*fold_texts(statements, console.width))
+
+
 def _print_layers(console: SafeConsole, audit: Audit) -> None:
     """Print the table of the paper, with the rule that its intervals follow."""
     for table in tabulate_layers(audit.results):
@@ -229,6 +236,18 @@ _MOST_LINES, _FRAME = 25, 4
 _FEWEST_LINES = 6
 """How many lines an explanation may take in any case."""
 _MOST_NOTES = 3
+
+
+def _list_phrases(audit: Audit, verdict: Verdict, *, is_brief: bool) -> list[str]:
+    """List what explains a verdict, and what the run found out about changed facts."""
+    phrases = ["".join(map(str, parts)) for parts in explain_verdict(verdict, is_brief=is_brief)]
+    phrases += [
+        statement.text
+        for statement in audit.statements
+        if statement.policy == verdict.policy
+        and (statement.kind, statement.severity) == ("updates", "problem")
+    ]
+    return phrases
 
 
 def _print_memory(

@@ -177,7 +177,7 @@ def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
         same = f". Only internal state differs under {names}" if depth == "internal only" else ""
         return (f"{describe_no_difference(verdict)}{same}",)
     where = f" questions under {describe_arrival(decisive)}"
-    where += f", and to some under {rest}" if rest else ""
+    where += f", and to at most as many under {rest}" if rest else ""
     if depth == "text only":
         share = format_share(verdict.rows[decisive].get("C_changed_count"))
         return ("The same records are shown in a different text or order to ", share, where)

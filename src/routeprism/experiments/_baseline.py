@@ -33,6 +33,8 @@ def count_baseline(
     for route in routes:
         if route.schedule != FORWARD.name or route.failed:
             continue
+        counts[route.policy, "records"] += len(set(route.order))
+        counts[route.policy, "kept"] += len(route.retained)
         for evidence, exposure in zip(support, route.exposures, strict=True):
             counts[route.policy, "questions"] += bool(evidence)
             counts[route.policy, "lacking"] += not evidence <= exposure.sources

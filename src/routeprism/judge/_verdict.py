@@ -66,6 +66,10 @@ class Promise:
 class Baseline:
     """What is wrong before order matters: evidence and updates in the reference order."""
 
+    records: int = 0
+    """Records that were added in source order."""
+    kept: int = 0
+    """Of these, records that the memory keeps."""
     questions: int = 0
     """Questions that name their evidence."""
     lacking: int = 0
@@ -215,7 +219,7 @@ class Verdict:
         return next((group[quantity] for group in self.rows.values() if quantity in group), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `--json` prints of it; tests/judge/verdict.schema.json describes it."""
+        """Return what `--json` prints of it, as cli/output.schema.json describes it."""
         return {
             "policy": self.policy,
             "level": self.level,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -264,3 +265,45 @@ def test_a_repair_passes_the_check_against_its_base(diary: Path, tmp_path: Path)
     assert "In total the new version is better: it shows the evidence of 12 instead of 2" in remark
     assert repaired.passed
     assert not check_run(tmp_path / "Pinned", [], tmp_path / "Larger").passed
+
+
+class Torn(Window):
+    """Shows every record, and writes the id and the text of the latest one in two steps."""
+
+    size = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest = ["", ""]
+
+    async def add(self, record: Any) -> None:
+        super().add(record)
+        self.latest[0] = record.id
+        await asyncio.sleep(0)
+        self.latest[1] = record.text
+
+    def state(self) -> list[str]:
+        return self.latest
+
+
+class Whole(Torn):
+    async def add(self, record: Any) -> None:
+        Window.add(self, record)
+        self.latest = [record.id, record.text]
+
+
+def test_a_new_failed_promise_fails_the_check_although_nothing_else_falls(
+    diary: Path, tmp_path: Path
+) -> None:
+    for memory in (Whole, Torn):
+        few = {"schedules": ["overlap:k=2"], "resamples": 100}
+        policy = type("Memory", (memory,), {})
+        routeprism.audit(diary, policy, run=tmp_path / memory.__name__, **few)
+    check = check_run(tmp_path / "Torn", [], tmp_path / "Whole")
+    (failure,) = check.failures
+    assert failure.gate == "total>=baseline"
+    assert failure.sentence.startswith(
+        "Memory: total>=baseline fails: this change makes the memory worse: it ends more "
+        "overlapping writes in a way that no serial order does"
+    )
+    assert "from “stable” to “promise failed”" in failure.sentence

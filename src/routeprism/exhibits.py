@@ -74,20 +74,25 @@ def format_row(
     return Number(text, row)
 
 
-def format_share(row: EstimateRow | None) -> Part:
+def format_share(row: EstimateRow | None, *, is_mean: bool = True) -> Part:
     """Format a count with what it is out of, such as `12 of 40`; empty if it does not apply.
 
-    The mean of counts over several orders is written as `3.4 of 40 on average`.
+    The mean of counts over several orders is written as `3.4 of 40 on average`, unless its table
+    explains that.
     """
     if row is None or row.estimate is None:
         return ""
-    return Number(write_share(row.estimate, row.queries or 0), row)
+    text = write_share(row.estimate, row.queries or 0)
+    return Number(text if is_mean else text.removesuffix(_MEAN), row)
+
+
+_MEAN = " on average"
 
 
 def write_share(part: float, whole: float) -> str:
     """Write a share with its counts, such as `12 of 40` or `3.4 of 40 on average`."""
     counts = f"{format_count(part)} of {format_count(whole)}"
-    return counts if part == round(part) else f"{counts} on average"
+    return counts if part == round(part) else f"{counts}{_MEAN}"
 
 
 def format_count(number: float) -> str:

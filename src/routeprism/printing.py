@@ -29,8 +29,10 @@ def pluralise(number: int | None, noun: str) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Join names as a sentence lists them."""
-    *first, last = names or ("",)
+    """Join names as a sentence lists them; empty without names."""
+    if not names:
+        return ""
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -212,11 +212,12 @@ def test_quiet_prints_the_verdict_in_one_line(cli: Callable[..., Any]) -> None:
     few = ("--resamples", "100", "--quiet")
     for run, policy in (("a", "recent:k=3"), ("b", "recent:k=4")):
         out = cli("audit", "sample", "-p", policy, "-s", "replay", "--run", run, *few).out
-        assert out.startswith(f"{policy}: Questions lose evidence that source order shows: under")
+        assert out.startswith(f"{policy}: evidence moves. Under reversal, ")
         assert out.count("\n") == 1
     restored = cli("restore", "sample", "-p", "recent:k=3", "-m", "reader", *few).out
     assert restored.startswith("recent:k=3") and restored.count("\n") == 1
     repaired = cli("remedy", "sample", "-p", "recent:k=3", *few, "-s", "replay").out
-    assert repaired.startswith("recent:k=3: Recommended: ") and repaired.count("\n") == 1
+    assert repaired.startswith("recent:k=3: evidence moves. ") and repaired.count("\n") == 1
+    assert "routeprism audit sample --policy" in repaired and "(recent:k=3)" in repaired
     compared = cli("compare", "a", "b", "--quiet").out
     assert "recent:k=4" in compared and compared.count("\n") == 1

@@ -64,7 +64,7 @@ def test_chance_alone_is_not_called_an_effect_of_order() -> None:
     within = result.value("J_within", policy="dice").estimate
     across = result.value("J_cross", policy="dice").estimate
     assert row.estimate == pytest.approx(within - across)
-    start = "dice, replay: order is not shown to change its sources more than"
+    start = "dice, reversal: order is not shown to change its sources more than"
     (sentence,) = [text for text in result.sentences if text.startswith(start)]
     assert "3 builds" in sentence
 
@@ -103,7 +103,7 @@ def test_undeclared_chance_is_refused_unless_it_is_measured() -> None:
     with pytest.raises(ContractError, match="two builds from the same records"):
         routeprism.audit("sample", policy(), resamples=100)
     result = routeprism.audit("sample", policy(), builds=2, resamples=100, schedules=["replay"])
-    start = "secret, replay: order is not shown"
+    start = "secret, reversal: order is not shown"
     assert any(sentence.startswith(start) for sentence in result.sentences)
 
 

@@ -236,7 +236,7 @@ def test_personamem_moves_metadata_alone(data: Path) -> None:
     fields = ("matched", "differ_tags", "differ_contexts", "differ_links", "differ_bodies")
     assert [count(f"count.notes_{name}") for name in fields] == [195, 183, 191, 193, 0]
     assert (
-        "amem, replay: of 195 notes of the same records, these differ: 183 in tags, 191 in "
+        "amem, reversal: of 195 notes of the same records, these differ: 183 in tags, 191 in "
         "contexts, 193 in links, 0 in bodies; without their insertion order, the states still "
         "differ in 37 of 37 pools"
     ) in audit.sentences

@@ -91,8 +91,9 @@ def test_the_most_frequent_cause(name: str) -> None:
     planted, verdict = BY_NAME[name], judge(name)
     first = verdict.causes[0]
     assert first.cause in planted.causes
-    assert first.explained == max(cause.explained for cause in verdict.causes)
-    assert 0 <= first.tested <= first.explained <= first.cases
+    of_records = [cause.explained for cause in verdict.causes if cause.record]
+    assert first.explained == max(of_records or [first.explained])
+    assert 0 <= first.explained <= first.tested <= first.cases
     if first.cause not in ("untested", "state only", "order of blocks", "rewritten"):
         assert first.tested > 0
     # A cause that a memory cannot have is named nowhere, however rarely.

@@ -119,6 +119,8 @@ class Planted:
             return frozenset(("inconclusive",))
         if self.promises:
             return frozenset(("promise failed",)) | (self.depths & {"evidence lost"})
+        if self.depths == {"stable"} and self.baseline:
+            return frozenset(("wrong in every order",))
         return self.depths
 
     @contextmanager
@@ -161,12 +163,8 @@ def audit_once(planted_name: str) -> Audit:
 
 
 def is_red(verdict: Any) -> bool:
-    """Whether a verdict must not pass: evidence lost, a promise failed, or outdated everywhere."""
-    return (
-        verdict.depth in ("evidence lost", "answers worse")
-        or bool(verdict.promises)
-        or read_count(verdict.baseline, "outdated") > 0
-    )
+    """Whether a verdict must not pass: evidence lost, a promise failed, or wrong in every order."""
+    return bool(verdict.is_red)
 
 
 def read_count(counts: Any, name: str) -> int:

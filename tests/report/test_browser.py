@@ -86,32 +86,29 @@ def violations(page: Any) -> list[str]:
 def test_the_first_screen_has_the_verdict_and_what_to_do(sample: Path, opened: Opened) -> None:
     with opened(sample) as page:
         assert page.locator("h1").inner_text() == (
-            "2 of 3 memories lose evidence when records arrive out of order."
+            "2 of 3 memories show different evidence under ordinary disorder, late batch and "
+            "reversal."
         )
         rows = page.locator("#verdict tbody tr")
         assert rows.locator(".severity").evaluate_all("all => all.map(one => one.ariaLabel)") == [
-            "problem",
-            "problem",
+            "unclear",
+            "unclear",
             "fine",
         ]
-        assert rows.nth(0).locator("th").inner_text().split() == ["!", "focal"]
-        assert rows.nth(0).locator(".share").count() == 3
-        width = rows.nth(0).locator(".share").last.get_attribute("style")
-        reversal = rows.nth(0).locator("td.number").nth(4).inner_text()
-        assert float(width.removeprefix("--share:")) * 100 == float(reversal.split("%")[0])
-        assert rows.locator("td").evaluate_all(
-            "all => all.filter(one => one.dataset.column === 'severity').map(one => one.innerText)"
-        ) == ["evidence lost", "evidence lost", "internal only"]
-        actions = page.locator("#actions .action")
-        assert actions.locator("h3 bdi").all_inner_texts() == ["focal", "recent:k=3", "raw"]
-        assert "Under ordinary disorder" in actions.first.inner_text()
-        steps = actions.first.locator(".step code").all_inner_texts()
-        assert steps == [
-            "routeprism orders sample --policy focal --arrival jitter:w=2 --shrink support",
-            "routeprism remedy sample --policy focal",
-        ]
+        assert rows.nth(0).locator("th").inner_text().split() == ["?", "focal"]
+        width = rows.nth(0).locator(".share").get_attribute("style")
+        # Source order shows 56 of 165 questions all of their evidence.
+        assert float(width.removeprefix("--share:")) == pytest.approx(56 / 165, abs=1e-4)
+        levels = ["evidence moves", "evidence moves", "internal only"]
+        assert rows.locator("td[data-column=level]").all_inner_texts() == levels
+        cards = page.locator("#verdict .action")
+        assert cards.locator("h3 bdi").all_inner_texts() == ["focal", "recent:k=3", "raw"]
+        assert cards.locator(".level").all_inner_texts() == levels
+        assert "78 of 165 questions lose evidence" in cards.first.inner_text()
+        steps = cards.first.locator(".step code").all_inner_texts()
+        assert steps == ["routeprism remedy sample --policy focal"]
         assert page.locator("#verdict").bounding_box()["y"] < 300
-        assert page.locator("#actions h2").bounding_box()["y"] < 900
+        assert cards.first.bounding_box()["y"] < 900
 
 
 @pytest.mark.slow
@@ -171,10 +168,10 @@ def test_failures_come_first(sample: Path, opened: Opened) -> None:
 def test_tables_sort_explain_themselves_and_are_downloaded(sample: Path, opened: Opened) -> None:
     with opened(sample) as page:
         box = page.locator("#verdict .exhibit")
-        head = box.locator("thead th", has_text="kept")
+        head = box.locator("thead th", has_text="evidence shown")
         head.locator("button").focus()
         assert page.get_by_role("tooltip").inner_text() == (
-            "Share of the records that the memory keeps in source order, "
+            "Questions that are shown all of their evidence in source order, "
             "or in the order of --against."
         )
         head.locator("button").click()
@@ -185,7 +182,7 @@ def test_tables_sort_explain_themselves_and_are_downloaded(sample: Path, opened:
             box.locator("[data-tool=csv]").click()
         assert waiting.value.suggested_filename == "summary.csv"
         lines = Path(waiting.value.path()).read_text("utf-8-sig").splitlines()
-        assert lines[0].startswith("memory,kept,evidence,ordinary disorder,")
+        assert lines[0].startswith("memory,level,evidence shown,ordinary disorder,")
         assert [line.partition(",")[0] for line in lines[1:]] == ["raw", "recent:k=3", "focal"]
         box.locator("[data-tool=copy]").click()
         box.get_by_text("Copied").wait_for()

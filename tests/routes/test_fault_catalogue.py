@@ -531,7 +531,7 @@ CATALOGUE = {
         lambda: MergesTooMuch, {"merging": "merged states gave different records"}, overlap=0.0
     ),
     "chance: every second build": Fault(once_in(2), {"determinism": SAME}, ContractError, SAME),
-    "chance: once in fifty builds": Fault(once_in(50), {"determinism": SAME}, ContractError, SAME),
+    "chance: once in thirty builds": Fault(once_in(30), {"determinism": SAME}, ContractError, SAME),
     "chance: the clock": Fault(
         clock, {"determinism": SAME}, ContractError, "differs each time it is read"
     ),

@@ -272,7 +272,7 @@ FAULTS = [
     # n0 is kept if it is the first of the three.
     (FirstOfKey, TEXTS, "duplicate", 80),
     # The third arrival starts anew, so that the last three are kept, as by the window.
-    (ReplacesIndex, TEXTS, "overwritten", 144),
+    (ReplacesIndex, TEXTS, "replaced", 144),
     # It takes two of n0, n2 and n4 to remove the third: n2 or n4 is lost in 2/3 of the orders.
     (Outvotes, TEXTS, "joint", 80),
     (RefusesThird, TEXTS, "joint", 80),

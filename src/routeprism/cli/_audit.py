@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 from rich.markup import escape
@@ -16,20 +15,18 @@ from routeprism.api.audits import perform
 from routeprism.api.demonstration import DEMO_POLICIES, prepare_demo, prepare_update_demo
 from routeprism.api.requests import RunRequest, prepare
 from routeprism.cli._app import COMMANDS, load_handler
-from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._console import SafeConsole, fold_texts, print_json, print_line
 from routeprism.cli._terminal import end_if_incomplete, execute, name_flags, shorten_notes
 from routeprism.exhibits import Part, Table
 from routeprism.experiments import Audit, registered_experiments, tabulate_layers
 from routeprism.judge import (
     LEVELS,
     Verdict,
-    describe_verdict,
-    recommend_gates,
-    tabulate_orders,
+    choose_command,
+    explain_verdict,
+    tabulate_memories,
     tabulate_repairs,
-    tabulate_verdicts,
 )
-from routeprism.printing import pluralise, printable
 from routeprism.runs import COLUMNS, REPORT, Rows
 
 
@@ -63,12 +60,13 @@ def show_demo(settings: Any) -> None:
 
 def _show_updates(audit: Audit) -> None:
     """Print which value of a changed fact each memory ends with."""
+    console = SafeConsole()
     print_line(f"{audit.benchmark}: which value of a changed fact does a memory end with?")
     policies: set[str] = set()
     for statement in audit.statements:
         if statement.kind == "updates" and statement.policy not in policies:
             policies.add(statement.policy)
-            print_line(str(statement))
+            console.say_whole(*fold_texts([str(statement)], console.width))
     if audit.directory is not None:
         print_line(f"Report: {audit.directory / REPORT}")
     print_line("")
@@ -170,67 +168,64 @@ def describe_run(audit: Audit) -> str:
     return title
 
 
-def _print_memory(console: SafeConsole, verdict: Verdict, run: Path | None) -> None:
-    """Print the verdict on a memory: what is wrong, why, and what to do about it."""
-    mark = "".join(f" [{flag}]" for flag in verdict.flags)
-    console.say(f"{verdict.policy}: {verdict.level}{mark}", style="bold")
-    _print_indented(console, "".join(map(str, describe_verdict(verdict))))
-    for cause in verdict.causes[:_MOST_CAUSES]:
-        _print_indented(console, cause.sentence)
-    if len(verdict.causes) > _MOST_CAUSES:
-        more = pluralise(len(verdict.causes) - _MOST_CAUSES, "more cause")
-        _print_indented(console, f"{more}: see --verbose or the report")
-    if verdict.advice:
-        _print_indented(console, f"Recommended: {verdict.advice}")
-    if verdict.command and verdict.severity != "good":
-        _print_indented(console, f"Next: {verdict.command}")
-    elif run is not None:
-        gates = " ".join(f"-g '{gate}'" for gate in recommend_gates(verdict))
-        _print_indented(console, f"Next: routeprism check {run} {gates}")
-
-
-_MOST_CAUSES = 2
-
-
-def _print_indented(console: SafeConsole, text: str) -> None:
-    """Print a text below a heading; a terminal wraps it between words and keeps it indented."""
-    if not console.is_terminal:
-        console.say(f"  {text}")
-        return
-    for line in wrap(printable(text), max(40, console.width - 2)):
-        console.say(f"  {line}")
-
-
 def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
     """Print the verdict on each memory, with its counts, its cause and one command.
 
     For a benchmark whose numbers are published, the numbers of the paper are printed as well.
     """
     console = SafeConsole()
-    console.say(describe_run(audit))
-    for statement in audit.statements:
-        if not statement.policy and statement.severity in ("warning", "problem"):
-            console.say(str(statement))
+    width, is_verbose = console.width, getattr(settings, "verbose", False)
     verdicts = audit.verdicts
     repairs = tabulate_repairs(audit.results)
-    tables = tabulate_verdicts([(verdict.policy, verdict) for verdict in verdicts])
-    if len(verdicts) == 1:
-        tables = tabulate_orders(verdicts[0])
-    for table in (*tables, *repairs):
+    tables = [*tabulate_memories(verdicts), *repairs]
+    warnings = [s for s in audit.statements if not s.policy and s.severity in _ALARMS]
+    first = fold_texts([describe_run(audit)], width, 2)
+    first += fold_texts(map(str, warnings), width, _MOST_WARNINGS)
+    captions = [fold_texts([table.caption], width) for table in tables]
+    notes = [f"Note: {name_flags(note, settings)}" for note in audit.notes]
+    last = shorten_notes(notes, _FEWEST_NOTES, width)
+    room = _MOST_LINES - len(first) - len(last) - _FRAME
+    room -= sum(
+        len(table.rows) + len(caption) + 2 for table, caption in zip(tables, captions, strict=True)
+    )
+    console.say_whole(*first)
+    for table, caption in zip(tables, captions, strict=True):
         console.print(render_table(table))
-        console.print(table.caption, style="dim", highlight=False)
+        console.say_whole(*caption, style="dim")
+    is_brief = len(verdicts) > 1 and not is_verbose
     for verdict in verdicts:
-        _print_memory(console, verdict, audit.directory)
+        most = None if is_verbose or repairs else max(_FEWEST_LINES, 0 if is_brief else room)
+        phrases = ["".join(map(str, p)) for p in explain_verdict(verdict, is_brief=is_brief)]
+        _print_memory(console, verdict, audit.directory, fold_texts(phrases, width - 2, most))
     if is_published:
         for table in tabulate_layers(audit.results):
             _print_table(console, table)
         console.print(audit.limits, style="dim", highlight=False)
-    if getattr(settings, "verbose", False):
-        _print_details(console, audit, {table.name for table in (*tables, *repairs)})
-    for note in shorten_notes(audit.notes):
-        console.say(f"Note: {name_flags(note, settings)}")
+    if is_verbose:
+        _print_details(console, audit, {table.name for table in tables})
+    console.say_whole(*(fold_texts(notes, width) if is_verbose else last))
     if audit.directory is not None:
-        console.say(f"Report: {audit.directory / REPORT} (--verbose prints every table)")
+        console.say_whole(f"Report: {audit.directory / REPORT} (--verbose prints everything)")
+
+
+_ALARMS = ("warning", "problem")
+_MOST_WARNINGS = 3
+_MOST_LINES, _FRAME = 25, 4
+"""How many lines the audit of one memory takes, and how many of them are level, command, report."""
+_FEWEST_LINES = 6
+"""How many lines explain a memory, if it needs so many."""
+_FEWEST_NOTES = 3
+
+
+def _print_memory(
+    console: SafeConsole, verdict: Verdict, run: Path | None, lines: Iterable[str]
+) -> None:
+    """Print the level of a memory, the lines that explain it, and what to do next."""
+    mark = "".join(f" [{flag}]" for flag in verdict.flags)
+    console.say_whole(f"{verdict.policy}: {verdict.level}{mark}", style="bold")
+    console.say_whole(*(f"  {line}" for line in lines))
+    if command := choose_command(verdict, "" if run is None else str(run)):
+        console.say_whole(f"  Next: {command}")
 
 
 def show_merge(settings: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -55,6 +56,26 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text, lines=True), segment.style)
+
+
+_LONGEST_TEXT = 5
+"""How many lines one of several texts takes at most, if they may take only so many."""
+
+
+def fold_texts(texts: Iterable[str], width: int, most: int | None = None) -> list[str]:
+    """Fold texts between words into lines that fit, at most as many as asked for.
+
+    A text that is cut ends in `…`; of texts for which there is no line left, nothing is shown.
+    """
+    lines: list[str] = []
+    for text in texts:
+        folded = wrap(printable(text), max(40, width), break_on_hyphens=False)
+        room = len(folded) if most is None else min(most - len(lines), _LONGEST_TEXT)
+        if len(folded) > room > 0:
+            words = folded[room - 1]
+            folded[room - 1] = f"{words if len(words) < width - 1 else words.rpartition(' ')[0]} …"
+        lines += folded[: max(0, room)]
+    return lines
 
 
 def print_line(text: str, *, file: TextIO | None = None) -> None:

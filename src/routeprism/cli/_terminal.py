@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Task, TaskID, TextColumn, TimeRemainingColu
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from routeprism.cli._console import SafeConsole, print_json, print_line
+from routeprism.cli._console import SafeConsole, fold_texts, print_json, print_line
 from routeprism.errors import RunError, SpecError, UnansweredError
 from routeprism.redaction import hide_credentials
 from routeprism.runs import Shortfall
@@ -85,11 +85,13 @@ def name_flags(note: str, settings: Any) -> str:
     return note
 
 
-def shorten_notes(notes: Sequence[str], most: int = 8) -> Sequence[str]:
-    """Return the first notes, and how many more there are."""
+def shorten_notes(notes: Sequence[str], most: int = 8, width: int | None = None) -> Sequence[str]:
+    """Return the first notes and how many more there are; with a `width`, each on one line."""
+    if width is not None:
+        notes = [line for note in notes for line in fold_texts([note], width, 1)]
     if len(notes) <= most:
         return notes
-    return (*notes[:most], f"… and {len(notes) - most} more; --json gives them all")
+    return (*notes[: most - 1], f"… and {len(notes) - most + 1} more; --json gives them all")
 
 
 def show_costs(costs: Mapping[str, Cost], as_json: bool) -> None:

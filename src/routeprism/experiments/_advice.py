@@ -26,6 +26,7 @@ from routeprism.policies import (
     make_policy,
     needs_fit,
     parse_interface,
+    unwrap_policy,
 )
 from routeprism.policies.own import find_own_memory
 from routeprism.policies.remedies import Queue, list_remedies
@@ -48,10 +49,7 @@ def try_repairs(outcome: AuditOutcome, verdicts: Sequence[Verdict]) -> Iterator[
             if find_own_memory(policy) is not None:
                 yield _advise(policy, Queue(policy).name, _QUEUE)
         elif _needs_repair(verdict) and _is_repeatable(policy):
-            try:
-                yield from _measure_repairs(outcome, verdict, policy)
-            except (*OWN_ERRORS, RoutePrismError):
-                continue  # what is wrapped in a repair may fail where the memory does not
+            yield from _measure_repairs(outcome, verdict, policy)
 
 
 _QUEUE = (
@@ -75,7 +73,8 @@ def _advise(policy: Policy, repair: str, text: str) -> Finding:
 def _measure_repairs(outcome: AuditOutcome, verdict: Verdict, policy: Policy) -> Iterator[Finding]:
     """Measure repairs on a few users, and state the one with the best total outcome."""
     plan = outcome.plan
-    interface = parse_interface(interface_of(policy))
+    shows_records = getattr(unwrap_policy(policy), "interface", None) is not None
+    interface = parse_interface(interface_of(policy) if shows_records else plan.benchmark.interface)
     repairs = list_remedies(policy, make=partial(make_policy, interface=interface))
     pools = _choose_pools(outcome, policy)
     small = replace(
@@ -88,7 +87,10 @@ def _measure_repairs(outcome: AuditOutcome, verdict: Verdict, policy: Policy) ->
         over_time=False,
         explains_losses=False,
     )
-    rows = _estimate(small, outcome)
+    try:
+        rows = _estimate(small, outcome)
+    except (*OWN_ERRORS, RoutePrismError):
+        return  # what is wrapped in a repair may fail where the memory does not
     repair_findings = keep_repairs([describe_repair(policy, repair) for repair in repairs])
     advice = choose_repair(verdict, Results.of(rows, repair_findings))
     if advice is not None and advice.repair is not None:
@@ -102,11 +104,11 @@ def _choose_pools(outcome: AuditOutcome, policy: Policy) -> list[int]:
     losses = outcome.observations.losses.examples
     losing = dict.fromkeys(loss.user for loss in losses if loss.policy == policy.name)
     users = [case.pool.user for case in outcome.plan.benchmark.cases]
-    chosen = [users.index(user) for user in list(losing)[:_LOSING_USERS]]
-    others = [at for at in range(len(users)) if at not in chosen]
-    number = _OTHER_USERS if chosen else _LOSING_USERS + _OTHER_USERS
-    step = max(1, len(others) // number)
-    return sorted([*chosen, *others[::step][:number]])
+    pools = [users.index(user) for user in list(losing)[:_LOSING_USERS]]
+    controls = [at for at in range(len(users)) if at not in pools]
+    number = _OTHER_USERS if pools else _LOSING_USERS + _OTHER_USERS
+    step = max(1, len(controls) // number)
+    return sorted([*pools, *controls[::step][:number]])
 
 
 def _estimate(plan: Plan, outcome: AuditOutcome) -> Rows:

@@ -130,16 +130,22 @@ class Audit:
             self.repeat(Path(directory) / "run")
             yield Path(directory) / "run"
 
-    def _list_lines(self) -> list[str]:
-        """Return the verdict and the first statements of each memory, in a few lines."""
-        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
-        lines = [f"{self.benchmark}: {counts}"]
-        lines += map(str, self.statements)
-        lines += [*filter(None, (self.limits,)), *(f"Note: {note}" for note in self.notes)]
-        return lines
+    def _list_lines(self) -> Iterator[str]:
+        """List the verdict on each memory with all that explains it, then further statements."""
+        from routeprism.judge import EXPLAINED, explain_verdict
+
+        verdicts = self.verdicts
+        for verdict in verdicts:
+            yield str(verdict)
+            _, *phrases = explain_verdict(verdict)
+            yield from (f"  {''.join(map(str, phrase))}" for phrase in phrases)
+        yield from (str(s) for s in self.statements if not verdicts or s.kind not in EXPLAINED)
 
     def __str__(self) -> str:
-        return shorten_lines(self._list_lines(), "sentences and notes")
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
+        lines = [f"{self.benchmark}: {counts}", *self._list_lines(), self.limits]
+        lines += [f"Note: {note}" for note in self.notes]
+        return shorten_lines(lines, "sentences and notes")
 
     def __repr__(self) -> str:
         parts = filter(None, (self.verdict, f"{len(self.rows)} numbers"))
@@ -147,15 +153,16 @@ class Audit:
 
     def _repr_html_(self) -> str:
         """Show the verdict of each memory as a short card in a notebook."""
-        from routeprism.judge import tabulate_verdicts
+        from routeprism.judge import tabulate_memories
 
-        tables = tabulate_verdicts([(verdict.policy, verdict) for verdict in self.verdicts])
-        cells = [[str(cell) for cell in row] for table in tables for row in table.rows]
-        header = [list(table.columns) for table in tables]
-        texts = [str(s) for s in self.statements if s.kind in ("verdict", "causes")]
-        sentences = texts or list(self.sentences)
-        return make_card(self.benchmark, sentences, [*header, *cells[:_MOST_MEMORIES]])
+        tables = tabulate_memories(self.verdicts)
+        rows = [list(table.columns) for table in tables]
+        rows += [[str(cell) for cell in row] for table in tables for row in table.rows]
+        lines = [line.strip() for line in self._list_lines()]
+        return make_card(self.benchmark, lines, rows[: _MOST_MEMORIES + 1], most=_MOST_SENTENCES)
 
 
+_MOST_SENTENCES = 12
+"""How many sentences a card shows."""
 _MOST_MEMORIES = 10
-"""How many memories a result lists before its statements."""
+"""How many memories, or orders of a single one, a card shows."""

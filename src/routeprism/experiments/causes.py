@@ -33,6 +33,10 @@ _BUILDS_PER_TEST = 3
 """How many builds a test usually takes."""
 
 
+_MOST_STATED = 2
+"""How many causes are stated for source order, and as many for the other orders."""
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where the memories, records and questions of explained losses are found."""
@@ -58,9 +62,13 @@ def describe_causes(
 ) -> Iterator[Statement]:
     """State the causes of each memory, with one record as an example."""
     tested = {(cause.policy, cause.is_baseline) for cause in causes if cause.explained}
+    stated: Counter[tuple[str, bool]] = Counter()
     for cause in causes:
         if cause.cause == "untested" and (cause.policy, cause.is_baseline) in tested:
             continue  # the sentences before count these cases as well
+        stated[cause.policy, cause.is_baseline] += 1
+        if stated[cause.policy, cause.is_baseline] > _MOST_STATED:
+            continue
         question = quote_text(places.questions.get((cause.user, cause.question), ""))
         yield Statement(
             (

@@ -38,6 +38,7 @@ from routeprism.experiments._stages import StageResult, Traced
 from routeprism.experiments._strata import Sheet, restrict
 from routeprism.experiments.statements import Phrase, compose_rows, join_phrases
 from routeprism.judge import describe_floor, is_at_floor
+from routeprism.orders import describe_arrival
 from routeprism.quantities import find_quantity
 from routeprism.records import Benchmark, Case
 from routeprism.runs import EstimateRow, Rows, StoredRun
@@ -224,7 +225,9 @@ def _describe(rows: Sequence[EstimateRow]) -> Iterator[Statement]:
                 total=str(row.queries),
                 how=how,
             )
-            yield Statement(parts, "display", row.policy, row.schedule, scope=row.schedule)
+            yield Statement(
+                parts, "display", row.policy, row.schedule, scope=describe_arrival(row.schedule)
+            )
 
 
 def _describe_construction(answers: AnswerRows) -> Iterator[Statement]:

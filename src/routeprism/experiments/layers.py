@@ -33,6 +33,7 @@ from routeprism.experiments.statements import (
     mark_incomplete,
     show_flags,
 )
+from routeprism.orders import describe_arrival
 from routeprism.runs import Rows
 
 
@@ -49,13 +50,12 @@ def describe_layers(rows: Rows) -> Iterator[Statement]:
             if (row := group.get(f"{quantity}_count")) is not None
         ]
         parts = compose_rows(
-            "questions with other {counts}; J = {J}",
+            "questions that differ: {counts}; J = {J}",
             counts=join_phrases(counts, ", "),
             J=group["J"],
         )
-        yield Statement(
-            parts, "layers", policy, schedule, scope=schedule, flags=show_flags(group["J"])
-        )
+        scope, flags = describe_arrival(schedule), show_flags(group["J"])
+        yield Statement(parts, "layers", policy, schedule, scope=scope, flags=flags)
 
 
 def describe_notes(rows: Rows) -> Iterator[Statement]:
@@ -81,7 +81,7 @@ def describe_notes(rows: Rows) -> Iterator[Statement]:
                 changed=counts[STATES_CHANGED],
                 pools=counts[STATES_COMPARED],
             )
-        yield Statement(parts, "notes", policy, schedule, scope=schedule)
+        yield Statement(parts, "notes", policy, schedule, scope=describe_arrival(schedule))
 
 
 def conclude_layers(outcome: AuditOutcome) -> Conclusion:

@@ -10,6 +10,7 @@ from routeprism.experiments._experiment import Experiment
 from routeprism.experiments._stages import AsksNobody, StageResult, Traced
 from routeprism.judge import Repair, tabulate_repairs
 from routeprism.policies import Policy, builder_model, describe_client
+from routeprism.policies.remedies import Hold, Rebuild, TimeTied
 from routeprism.runs import Finding
 
 
@@ -17,7 +18,8 @@ def describe_repair(memory: Policy, policy: Policy) -> Repair:
     """Describe the repair of a memory; a larger budget is a policy of the same kind."""
     action = getattr(policy, "action", f"using {policy.name}")
     asks = builder_model(policy) is not None or describe_client(policy) is not None
-    return Repair(memory.name, policy.name, str(action), None if asks else 0.0)
+    only_reorders = isinstance(policy, (Hold, Rebuild, TimeTied))
+    return Repair(memory.name, policy.name, str(action), None if asks else 0.0, only_reorders)
 
 
 def keep_repairs(repairs: Iterable[Repair]) -> tuple[Finding, ...]:
@@ -25,7 +27,12 @@ def keep_repairs(repairs: Iterable[Repair]) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             name="repair",
-            value={"memory": repair.memory, "action": repair.action, "model_calls": repair.calls},
+            value={
+                "memory": repair.memory,
+                "action": repair.action,
+                "model_calls": repair.calls,
+                "only_reorders": repair.only_reorders,
+            },
             policy=repair.policy,
         )
         for repair in repairs

@@ -37,7 +37,7 @@ from routeprism.experiments._stages import Stage, StageResult, inspect_stages
 from routeprism.experiments._subject import Statistics, Subject
 from routeprism.experiments.builds import find_noisy_policies
 from routeprism.experiments.verdicts import observe_memories, state_memory
-from routeprism.judge import ADVICE, judge
+from routeprism.judge import ADVICE, Verdict, judge
 from routeprism.policies import Policy, StandIn, builder_model, stores_states
 from routeprism.runs import (
     CONTRASTS,
@@ -274,12 +274,9 @@ def _finish(
     ]
     findings = [finding for each in conclusions for finding in each.list_findings()]
     findings += chain.from_iterable(result.findings for result in performed)
-    verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
-    if plan.explains and audit.execution.merged is None and audit.execution.shard is None:
-        advice = list(try_repairs(outcome, verdicts))
-        findings += advice
-        conclusions.append(Conclusion(findings={ADVICE: advice}))
-        verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
+    advice, verdicts = _judge(audit, outcome, findings)
+    findings += advice
+    conclusions.append(Conclusion(findings={ADVICE: advice}))
     stops = _list_stops(audit, traces, performed)
     return finish_run(
         run,
@@ -304,17 +301,29 @@ def _finish(
     )
 
 
+def _judge(
+    audit: Preparation, outcome: AuditOutcome, findings: Sequence[Finding]
+) -> tuple[list[Finding], list[Verdict]]:
+    """Judge every memory, and again once repairs of those that need one were tried."""
+    incomplete = outcome.is_incomplete
+    verdicts = judge(Results.of(outcome.rows, findings, incomplete=incomplete))
+    if audit.execution.shard is not None or not outcome.plan.explains:
+        return [], verdicts
+    advice = list(try_repairs(outcome, verdicts))
+    return advice, judge(Results.of(outcome.rows, [*findings, *advice], incomplete=incomplete))
+
+
 def _list_notes(
     audit: Preparation, traces: Traces, performed: Sequence[StageResult], stops: Sequence[str]
 ) -> tuple[str, ...]:
-    """List what a reader of the numbers should know."""
+    """List what a reader of the numbers should know, what this run observed first."""
     plan = audit.plan
     return (
-        *plan.benchmark.notes,
-        *audit.notes,
+        *stops,
         *list_notes(traces.observations, audit.subject.names, plan.checks),
         *(note for result in performed for note in result.notes),
-        *stops,
+        *audit.notes,
+        *plan.benchmark.notes,
     )
 
 

@@ -17,6 +17,7 @@ from routeprism.exhibits import (
     join_parts,
 )
 from routeprism.judge import MARGIN, is_small
+from routeprism.orders import describe_arrival
 from routeprism.printing import pluralise
 from routeprism.runs import EstimateRow, format_interval
 
@@ -97,11 +98,11 @@ def state_row(
     """Make a statement about the policy and the schedule of a row, with the flags of the row.
 
     The template is that of `compose_rows`, where `{row}` is the row, or already a phrase. The scope
-    is the schedule unless another one is given.
+    is the schedule in plain words unless another one is given.
     """
     if isinstance(template, str):
         template = compose_rows(template, row=row, **values)
-    scope = row.schedule if scope is None else scope
+    scope = describe_arrival(row.schedule) if scope is None else scope
     place = (kind, row.policy, row.schedule)
     return Statement(template, *place, severity, next_step, scope, show_flags(row))
 

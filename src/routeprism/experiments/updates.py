@@ -120,7 +120,8 @@ def _rank(
     for rank, fault in enumerate(faults):
         if fault is not None:
             severity, parts = fault
-            statement = state_row("updates", row, parts, severity=severity, scope=schedule)
+            scope = describe_arrival(schedule)
+            statement = state_row("updates", row, parts, severity=severity, scope=scope)
             yield rank, replace(statement, schedule=schedule)
 
 

@@ -49,6 +49,7 @@ from routeprism.judge._sentences import (
     recommend_gates,
     state_verdict,
     summarise_verdicts,
+    tabulate_memories,
     tabulate_orders,
     tabulate_verdicts,
 )
@@ -141,6 +142,7 @@ __all__ = [
     "scale_depth",
     "state_verdict",
     "summarise_verdicts",
+    "tabulate_memories",
     "tabulate_orders",
     "tabulate_repairs",
     "tabulate_verdicts",

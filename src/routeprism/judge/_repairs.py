@@ -8,10 +8,11 @@ recommended: it would make a wrong answer stable.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from routeprism.exhibits import Results, Table, format_count, make_table, name_chart
+from routeprism.judge._causes import NEVER_RIGHT
 from routeprism.judge._verdict import LOST, Group, Verdict
 from routeprism.orders import FORWARD, describe_arrival, overlaps_writes
 from routeprism.printing import join_names, pluralise
@@ -33,6 +34,8 @@ class Repair:
     """The action that applies the repair, as the subject of a sentence."""
     calls: float | None = None
     """Model calls of a memory that counts none itself: 0 if it asks no model, None if unknown."""
+    only_reorders: bool = False
+    """Whether it changes when records are added, and nothing else."""
 
     @property
     def label(self) -> str:
@@ -111,6 +114,11 @@ class Advice:
         return self.repair.action if self.repair is not None else ""
 
     @property
+    def spec(self) -> str:
+        """The repaired memory as a spec; empty if there is no repair."""
+        return self.repair.policy if self.repair is not None else ""
+
+    @property
     def text(self) -> str:
         """What the repair achieves, and which cheaper ones leave what."""
         cheaper = f". Cheaper: {'; '.join(self.partial)}" if self.partial else ""
@@ -128,6 +136,7 @@ def read_repairs(results: Results) -> list[Repair]:
             finding.policy,
             finding.value["action"],
             finding.value.get("model_calls"),
+            bool(finding.value.get("only_reorders")),
         )
         for finding in results.findings.get("repair", ())
     ]
@@ -152,7 +161,10 @@ def measure_outcome(repair: Repair, rows: Rows) -> RepairOutcome | None:
         sum(_list_values(traces, f"count.{name}")) for name in ("arrivals", "writes")
     )
     calls = [
-        _per_unit(row) for row in _list_rows(traces, "count.model_calls", "count.consultations")
+        _per_unit(row)
+        for group in traces.values()
+        for row in [group.get("count.model_calls", group.get("count.consultations"))]
+        if row is not None
     ]
     return RepairOutcome(
         repair,
@@ -220,11 +232,7 @@ def choose_repair(verdict: Verdict, results: Results) -> Advice | None:
         if verdict.inconclusive:
             reason = f"nothing can be concluded: {verdict.inconclusive}"
         return Advice(verdict.policy, None, start + reason)
-    better = [
-        outcome
-        for outcome in repaired
-        if outcome.is_never_worse(unrepaired) and outcome.rank[:3] < unrepaired.rank[:3]
-    ]
+    better = _list_better(verdict, unrepaired, repaired)
     if not better:
         reason = "no standard repair is better in total: change the memory itself"
         return Advice(verdict.policy, None, start + reason)
@@ -236,6 +244,22 @@ def choose_repair(verdict: Verdict, results: Results) -> Advice | None:
 
 
 _MOST_PARTIAL = 2
+
+
+def _list_better(
+    verdict: Verdict, unrepaired: RepairOutcome, outcomes: Sequence[RepairOutcome]
+) -> list[RepairOutcome]:
+    """List the repairs that are better in total, worse in no order, and fit the tested causes."""
+    causes = {cause.cause for cause in verdict.causes if cause.explained}
+    # Another order cannot help a record that the memory does not keep or show even alone.
+    is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
+    return [
+        outcome
+        for outcome in outcomes
+        if outcome.is_never_worse(unrepaired)
+        and outcome.rank[:3] < unrepaired.rank[:3]
+        and not (is_never_kept and outcome.repair.only_reorders)
+    ]
 
 
 def list_outcomes(memory: str, results: Results) -> list[RepairOutcome]:
@@ -312,7 +336,12 @@ _MORE_TEXT = 1.05
 
 
 def _count(share: float, number: int) -> str:
-    return format_count(share * number)
+    """Write a mean count; what is rare is not written as none."""
+    mean = share * number
+    return "under 0.1" if _SAME < mean < _RARE else format_count(mean)
+
+
+_RARE = 0.05
 
 
 def format_calls(calls: float | None) -> str:

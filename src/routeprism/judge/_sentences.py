@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -121,15 +122,21 @@ def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         if promise.promise == "leaked":
             yield (f"{pluralise(promise.failed, 'route')} leaked records between users",)
             continue
-        trials = f" of {promise.of}" if promise.of is not None else ""
+        total = f" of {promise.of}" if promise.of is not None else ""
         yield (
-            f"{promise.failed}{trials} trials with overlapping writes {_PROMISES[promise.promise]}",
+            f"{promise.failed}{total} trials with overlapping writes {_PROMISES[promise.promise]}",
         )
     yield from _list_baseline(verdict)
     if verdict.inconclusive:
         yield (f"Nothing can be concluded about order: {verdict.inconclusive}",)
         if not verdict.is_harmful:
+            if verdict.lost or verdict.gained:  # they are no effect of order, but they were seen
+                yield _describe_evidence(verdict, verdict.decisive)
             return
+    trials = [group["anomaly"] for group in verdict.rows.values() if "anomaly" in group]
+    if trials and not verdict.promises:
+        number = sum(row.queries or 0 for row in trials)
+        yield (f"Each of {number} trials with overlapping writes ends like some serial order",)
     if verdict.depths:
         yield _describe_depth(verdict)
 
@@ -156,80 +163,80 @@ def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
 
 def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
     """Describe the effect of order, with the counts of every order of this depth."""
-    depth = verdict.depth
+    depth, decisive = verdict.depth, verdict.decisive
     schedules = list_arrivals(name for name, item in verdict.depths.items() if item == depth)
     names = join_names([describe_arrival(schedule) for schedule in schedules])
-    if depth == "answers worse":
-        return _describe_worse(verdict, schedules[0])
-    if depth.startswith("evidence"):
-        decisive = verdict.decisive
-        milder = join_names([describe_arrival(s) for s in schedules if s != decisive])
-        group = verdict.rows[decisive]
-        return (
-            f"Under {describe_arrival(decisive)}, ",
-            format_share(group[f"{LOST}_count"]),
-            f" questions lose evidence that {verdict.reference} shows, and ",
-            Number(format_count(verdict.gained), group[f"{GAINED}_count"]),
-            f" gain some{f'; the same holds under {milder}' if milder else ''}",
-        )
-    row = verdict.rows.get(verdict.decisive, {}).get("V_changed_count")
-    if depth == "different records":
-        if row is None or not row.estimate:
-            return (f"Different records are kept under {names}, and questions see the same",)
-        if verdict.is_labelled:
-            tail = "; no question loses evidence, and none gains any"
-            return (
-                "Different records are shown for ",
-                format_share(row),
-                f" questions under {names}",
-                tail,
-            )
-        tail = ". Whether evidence is lost is not known: label the evidence of your questions"
-        return (
-            "Different records are shown for ",
-            format_share(row),
-            f" questions under {names}",
-            tail,
-        )
-    if depth == "text only":
-        text = verdict.rows[verdict.decisive].get("C_changed_count")
-        return (
-            "The same records are shown in a different text or order for ",
-            format_share(text),
-            f" questions under {names}",
-        )
-    if depth == "internal only":
-        return (f"Only internal state differs under {names}; questions see the same",)
-    return (_describe_no_difference(verdict),)
-
-
-def _describe_no_difference(verdict: Verdict) -> str:
-    """State an all-clear with what it does not exclude."""
-    row = next(
-        (g[name] for g in verdict.rows.values() for name in (LOST, "V_changed") if name in g), None
+    rest = join_names(
+        [describe_arrival(schedule) for schedule in schedules if schedule != decisive]
     )
+    group, order = verdict.rows.get(decisive, {}), describe_arrival(decisive)
+    if depth == "answers worse":
+        return _describe_worse(verdict)
+    if depth.startswith("evidence"):
+        verb = "is lost" if depth == "evidence lost" else "moves"
+        tail = f"; evidence {verb} under {rest} as well" if rest else ""
+        return (*_describe_evidence(verdict, decisive), tail)
+    tail = f", and to some under {rest}" if rest else ""
+    if depth == "different records":
+        if not count(group, "V_changed"):
+            return (f"Different records are kept under {names}, and questions see the same",)
+        more = "; no question loses evidence, and none gains any"
+        if not verdict.is_labelled:
+            more = ". Whether evidence is lost is not known: label the evidence of your questions"
+        share = format_share(group["V_changed_count"])
+        return ("Different records are shown to ", share, f" questions under {order}{tail}{more}")
+    if depth == "text only":
+        share = format_share(group.get("C_changed_count"))
+        text = "The same records are shown in a different text or order to "
+        return (text, share, f" questions under {order}{tail}")
+    same = f". Only internal state differs under {names}" if depth == "internal only" else ""
+    return (f"{describe_no_difference(verdict)}{same}",)
+
+
+def _describe_evidence(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
+    """Count the questions that lose and gain evidence under one order."""
+    group, reference = verdict.rows[schedule], verdict.reference
+    gained = group[f"{GAINED}_count"]
+    number = Number(format_count(gained.estimate or 0.0), gained)
+    more: tuple[Part, ...] = (number, f" gain evidence that {reference} does not show")
+    return (
+        f"Under {describe_arrival(schedule)}, ",
+        format_share(group[f"{LOST}_count"]),
+        f" questions lose evidence that {reference} shows, and ",
+        *(more if gained.estimate else ("none gains any",)),
+    )
+
+
+def describe_no_difference(verdict: Verdict) -> str:
+    """State an all-clear with what it does not exclude."""
+    groups = [verdict.rows[schedule] for schedule in verdict.depths]
+    row = next((g[name] for name in (LOST, "V_changed") for g in groups if name in g), None)
     if row is None:
         return "Every order keeps the same records"
     effect = "lose evidence" if row.quantity == LOST else "are shown different records"
     units = row.units or 0
-    text = f"No difference: 0 of {row.queries} questions {effect} in any order that was built"
+    manner = " without overlapping writes" if len(groups) < len(verdict.rows) else ""
+    text = f"No difference: 0 of {row.queries} questions {effect} in any order{manner}"
     if units < 2:
         return f"{text} (one {row.unit}, so nothing is known about others)"
-    most = limit_unseen(units)
-    return f"{text} (with 95% confidence, at most {most:.2g} of such {row.unit}s, from {units})"
+    most = math.ceil(1000 * limit_unseen(units)) / 10
+    return f"{text}, at most {most:g} of 100 such {row.unit}s would (95% confidence, from {units})"
 
 
-def _describe_worse(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
-    group = verdict.answers[schedule]
-    change = format_row(group["Delta_rep"], signed=True)
+def _describe_worse(verdict: Verdict) -> tuple[Part, ...]:
+    schedule = verdict.decisive
+    answers, group = verdict.answers[schedule], verdict.rows.get(schedule, {})
+    evidence: tuple[Part, ...] = ()
+    if f"{LOST}_count" in group:
+        evidence = (". ", *_describe_evidence(verdict, schedule))
     return (
-        f"Answers get worse under {describe_arrival(schedule)}: accuracy ",
-        format_row(group.get("accuracy.forward")),
+        f"Answers get worse under {describe_arrival(schedule)}: accuracy of "
+        f"{answers['Delta_rep'].model} ",
+        format_row(answers.get("accuracy.forward")),
         f" {locate_base([schedule])}, then ",
-        format_row(group.get("accuracy.route")),
-        " (change ",
-        change,
-        f", {pluralise(group['Delta_rep'].queries or 0, 'question')})",
+        format_row(answers.get("accuracy.route")),
+        f" ({pluralise(answers['Delta_rep'].queries or 0, 'question')})",
+        *evidence,
     )
 
 
@@ -238,15 +245,30 @@ def describe_source(verdict: Verdict) -> Statement:
     baseline, base = verdict.baseline, verdict.base
     length = verdict.find("context_length.forward")
     phrases: list[tuple[Part, ...]] = []
-    if (share := verdict.find("kept.forward")) is not None:
-        phrases.append((format_row(share), " of the records kept"))
+    if kept := _show_records(verdict):
+        phrases.append((kept, " records kept"))
     if baseline.questions:
         covered = baseline.questions - baseline.lacking
         phrases.append((f"all evidence shown to {covered} of {baseline.questions} questions",))
     if length is not None:
-        phrases.append((Number(f"{4 * (length.estimate or 0):,.0f}", length), " characters shown"))
+        phrases.append(
+            (
+                Number(f"{4 * (length.estimate or 0):,.0f}", length),
+                " characters shown to a question",
+            )
+        )
     parts = (f"{base[:1].upper()}{base[1:]}: ", *join_parts(", ", phrases))
     return Statement(parts, "source order", verdict.policy, flags=verdict.flags)
+
+
+def _show_records(verdict: Verdict) -> Part:
+    """Show how many records the reference order keeps; a mean over pools has no counts."""
+    share, baseline = verdict.find("kept.forward"), verdict.baseline
+    if share is None or share.estimate is None:
+        return ""
+    if baseline.records:
+        return f"{baseline.kept} of {baseline.records}"
+    return Number(f"{share.estimate:.2f} of the", share)
 
 
 def describe_answers(verdict: Verdict) -> Iterator[Statement]:
@@ -323,7 +345,7 @@ _HEADLINES: Mapping[str, tuple[str, str]] = {
     "different records": ("{} shows different records", "{} show different records"),
     "text only": ("{} shows the same records in a different text", "{} show different text"),
     "internal only": ("{} shows the same to every question", "{} show the same to every question"),
-    "stable": ("{} does not change", "{} do not change"),
+    "stable": ("{} shows the same to every question", "{} show the same to every question"),
 }
 """How a headline puts each level, of one memory and of several, the most severe first."""
 LEVELS: tuple[str, ...] = tuple(_HEADLINES)[::-1]
@@ -346,10 +368,16 @@ def summarise_verdicts(verdicts: Sequence[Verdict]) -> str:
         for verdict in worst_verdicts
         for schedule in list_arrivals(s for s, depth in verdict.depths.items() if depth == worst)
     }
-    where = " in any order" if worst == "stable" else ""
-    if schedules and not where:
-        where = f" under {join_names(list(schedules.values()))}"
-    return f"{start}{text}{where}."
+    first = worst_verdicts[0]
+    if worst in ("stable", "internal only"):
+        subject = f"{text}. " if len(verdicts) > 1 else ""
+        return f"{start}{subject}{describe_no_difference(first)}."
+    where = f" under {join_names(list(schedules.values()))}" if schedules else ""
+    reason = "" if schedules else "".join(map(str, next(_list_phrases(first), ())))
+    if worst == INCONCLUSIVE:
+        reason = first.inconclusive
+    why = f": {reason}" if reason and len(worst_verdicts) == 1 else ""
+    return f"{start}{text}{where}{why}."
 
 
 def _count_memories(number: int, total: int) -> str:
@@ -369,16 +397,14 @@ def tabulate_verdicts(named_verdicts: Sequence[tuple[str, Verdict]]) -> list[Tab
         (
             name,
             verdict.level,
-            format_row(verdict.find("kept.forward"), digits=2, limits=False),
-            *([_show_source_evidence(verdict)] if is_labelled else []),
+            _show_source_evidence(verdict) if is_labelled else _show_records(verdict),
             *(_show_change(verdict, schedule, is_labelled=is_labelled) for schedule in schedules),
             *([_show_answers(verdict)] if has_answers else []),
         )
         for name, verdict in named_verdicts
     ]
     columns = (
-        *("memory", "level", "records kept"),
-        *(["evidence shown"] if is_labelled else []),
+        *("memory", "level", "evidence shown" if is_labelled else "records kept"),
         *map(describe_arrival, schedules),
         *(["right answers"] if has_answers else []),
     )
@@ -392,13 +418,15 @@ def _explain_columns(
     """Explain what the numbers of the table count."""
     base = locate_base(schedules)
     change = (
-        "questions that lose evidence (−) and gain evidence (+), of all questions with evidence"
+        "questions that lose evidence (−) and gain evidence (+)"
         if is_labelled
         else "questions that are shown different records"
     )
-    texts = [f"Records kept: mean share {base}."]
-    if is_labelled:
-        texts.append(f"Evidence shown: questions with all of their evidence {base}.")
+    texts = [
+        f"Evidence shown: questions that are shown all of their evidence {base}."
+        if is_labelled
+        else f"Records kept: {base}."
+    ]
     if schedules:
         texts.append(f"Orders: {change}, compared with {name_reference_of(verdicts)}.")
     models = dict.fromkeys(
@@ -407,7 +435,7 @@ def _explain_columns(
     if models:
         texts.append(
             f"Right answers of {', '.join(models)}: accuracy {base} → in the first order with "
-            "answers; ≈ if no difference is shown."
+            "answers, of so many questions; ≈ if no difference is shown."
         )
     return " ".join(texts)
 
@@ -427,12 +455,12 @@ def _show_source_evidence(verdict: Verdict) -> str:
 def _show_change(verdict: Verdict, schedule: str, *, is_labelled: bool) -> Part:
     group = verdict.rows.get(schedule, {})
     if not is_labelled:
-        return format_share(group.get("V_changed_count"))
+        return format_share(group.get("V_changed_count"), is_mean=False)
     row = group.get(f"{LOST}_count")
     if row is None:
         return ""
     lost, gained = (format_count(count(group, quantity)) for quantity in (LOST, GAINED))
-    return Number(f"−{lost} +{gained} of {row.queries}", row)
+    return Number(f"−{lost} +{gained}", row)
 
 
 def _show_answers(verdict: Verdict) -> Part:
@@ -443,35 +471,55 @@ def _show_answers(verdict: Verdict) -> Part:
             continue
         shares = [f"{row.estimate or 0.0:.2f}" for row in (before, after)]
         sign = "→" if is_claim_shown(change, group) else "≈"
-        return Number(sign.join(dict.fromkeys(shares)), change)
+        return Number(f"{sign.join(dict.fromkeys(shares))} of {change.queries}", change)
     return ""
+
+
+def tabulate_memories(verdicts: Sequence[Verdict]) -> list[Table]:
+    """Show all memories below each other, or the orders of a single one."""
+    if len(verdicts) == 1:
+        return tabulate_orders(verdicts[0])
+    return tabulate_verdicts([(verdict.policy, verdict) for verdict in verdicts])
 
 
 def tabulate_orders(verdict: Verdict) -> list[Table]:
     """Show one memory under each order: what changes, with counts of questions."""
-    schedules = list_arrivals(verdict.rows)
-    quantities = [
-        ("lose evidence", f"{LOST}_count"),
-        ("gain evidence", f"{GAINED}_count"),
-        ("other records", "V_changed_count"),
-        ("other text", "C_changed_count"),
-    ]
-    present = [
-        (name, quantity)
-        for name, quantity in quantities
-        if any(quantity in group for group in verdict.rows.values())
-    ]
+    quantities = {
+        "lose evidence": LOST,
+        "gain evidence": GAINED,
+        "records differ": "V_changed",
+        "text differs": "C_changed",
+    }
+    groups = verdict.rows.values()
+    present = {
+        name: f"{quantity}_count"
+        for name, quantity in quantities.items()
+        if any(f"{quantity}_count" in group for group in groups)
+    }
+    if any(count(group, "V_changed") for group in groups):
+        present.pop("text differs", None)  # different records are a different text
     cells = [
         (
             describe_arrival(schedule),
-            *(format_share(verdict.rows[schedule].get(quantity)) for _, quantity in present),
-            verdict.depths.get(schedule, "writes overlap"),
+            *(
+                format_share(verdict.rows[schedule].get(quantity), is_mean=False)
+                for quantity in present.values()
+            ),
+            _name_effect(verdict, schedule),
         )
-        for schedule in schedules
+        for schedule in list_arrivals(verdict.rows)
     ]
     caption = f"Questions compared with {verdict.reference}; means over the orders that were built."
-    columns = ("order", *(name for name, _ in present), "effect")
+    columns = ("order", *present, "effect")
     return make_table("orders-of-memory", verdict.policy, caption, columns, cells)
+
+
+def _name_effect(verdict: Verdict, schedule: str) -> str:
+    """Name how deep an order reaches, or what overlapping writes do."""
+    if schedule in verdict.depths:
+        return verdict.depths[schedule]
+    fails = any(promise.schedule == schedule for promise in verdict.promises)
+    return PROMISE_FAILED if fails else "promises kept"
 
 
 def list_explanations(verdict: Verdict) -> list[str]:

@@ -94,7 +94,7 @@ class Verdict:
     rows: Mapping[str, Group]
     """Arrival model or schedule → quantity → row, of traces and evidence."""
     answers: Mapping[str, Group] = field(default_factory=dict)
-    """Schedule → quantity → row, of the first model."""
+    """Schedule → quantity → row, of the first model, or of one whose answers get worse."""
     promises: tuple[Promise, ...] = ()
     baseline: Baseline = field(default_factory=Baseline)
     inconclusive: str = ""
@@ -172,15 +172,13 @@ class Verdict:
 
     @property
     def decisive(self) -> str:
-        """The order of arrival that decides: the deepest, then the one that loses the most."""
-        return max(
-            self.depths,
-            key=lambda name: (
-                DEPTHS.index(self.depths[name]),
-                count(self.rows.get(name, {}), LOST),
-            ),
-            default="",
-        )
+        """The order of arrival that decides: the deepest, then the one that changes the most."""
+
+        def rank(name: str) -> tuple[float, ...]:
+            counts = (count(self.rows.get(name, {}), quantity) for quantity in _CHANGES)
+            return (DEPTHS.index(self.depths[name]), *counts)
+
+        return max(self.depths, key=rank, default="")
 
     @property
     def lost(self) -> float:
@@ -241,6 +239,8 @@ class Verdict:
 
 
 LOST, GAINED, NET = "evidence.lost", "evidence.gained", "evidence.net"
+_CHANGES = (LOST, GAINED, "V_changed", "C_changed")
+"""What an order of arrival changes, in the order in which it counts."""
 
 
 def count(group: Group, quantity: str) -> float:
@@ -266,19 +266,25 @@ def decide_depth(group: Group, answers: Sequence[Group] = ()) -> Depth:
     among all claims of the run. A loss of evidence that was seen is a fact, unless gains outweigh
     it or answers are shown to improve: then evidence moves.
     """
-    changes = [(rows["Delta_rep"], rows) for rows in answers if "Delta_rep" in rows]
-    claims = [row.estimate or 0.0 for row, rows in changes if is_claim_shown(row, rows)]
-    if min(claims, default=0.0) < 0:
+    if any(map(_get_worse, answers)):
         return "answers worse"
+    changes = [(rows["Delta_rep"], rows) for rows in answers if "Delta_rep" in rows]
+    is_better = any(is_claim_shown(row, rows) for row, rows in changes)
     lost, gained = count(group, LOST), count(group, GAINED)
     if lost + gained:
         net = group.get(NET)
         upper = None if net is None else net.upper
         is_net_loss = (lost > 0 and not gained) or (upper is not None and upper < 0)
-        return "evidence lost" if is_net_loss and not claims else "evidence moves"
+        return "evidence lost" if is_net_loss and not is_better else "evidence moves"
     names = ("V_changed", "retained_changed", "C_changed", "I_changed")
     records, retained, texts, states = (_read(group, name) for name in names)
     return scale_depth(records=records + retained, texts=texts, states=states)
+
+
+def _get_worse(answers: Group) -> bool:
+    """Return whether the answers of a model are shown to get worse."""
+    change = answers.get("Delta_rep")
+    return change is not None and (change.estimate or 0.0) < 0 and is_claim_shown(change, answers)
 
 
 def scale_depth(*, records: float = 0.0, texts: float = 0.0, states: float = 0.0) -> Depth:
@@ -292,8 +298,6 @@ def scale_depth(*, records: float = 0.0, texts: float = 0.0, states: float = 0.0
 
 def judge(results: Results) -> list[Verdict]:
     """Judge every memory of a run, but not its repairs and arms unless the run is about these."""
-    from routeprism.judge._repairs import choose_repair, write_command
-
     rows = results.rows
     routes = rows.where(experiment=("routes", "overlap"), arm="")
     policies = [policy for policy in routes.where(quantity=_JUDGED).values("policy") if policy]
@@ -302,18 +306,21 @@ def judge(results: Results) -> list[Verdict]:
     subjects = [policy for policy in policies if policy not in aside] or policies
     if not subjects:
         return [_judge_orders(policy, rows, results) for policy in _list_explored(rows)]
-    verdicts = []
-    for policy in subjects:
-        verdict = _judge_memory(policy, results)
-        data = str(read_observed(results, policy).get("data", ""))
-        repair, text = _read_advice(results, policy)
-        if (advice := choose_repair(verdict, results)) is not None:
-            repair, text = "" if advice.repair is None else advice.repair.policy, advice.text
-        command = write_command(repair, data) if repair else verdict.command
-        if advice is not None and not repair:
-            command = ""  # repairs were measured, and none of them helps
-        verdicts.append(replace(verdict, repair=repair, advice=text, command=command))
-    return verdicts
+    return [_add_repair(_judge_memory(policy, results), results) for policy in subjects]
+
+
+def _add_repair(verdict: Verdict, results: Results) -> Verdict:
+    """Add the repair that was measured, or tried, and the command that audits it."""
+    from routeprism.judge._repairs import choose_repair, write_command
+
+    data = str(read_observed(results, verdict.policy).get("data", ""))
+    repair, text = _read_advice(results, verdict.policy)
+    command = verdict.command
+    if (advice := choose_repair(verdict, results)) is not None:
+        # Repairs were measured: if none of them helps, there is no command.
+        repair, text, command = advice.spec, advice.text, ""
+    command = write_command(repair, data) if repair else command
+    return replace(verdict, repair=repair, advice=text, command=command)
 
 
 def _read_advice(results: Results, policy: str) -> tuple[str, str]:
@@ -359,12 +366,18 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
     traces = routes.where(model="").group("schedule")
     evidence = rows.where(experiment="retention", arm="").group("schedule")
     updates = rows.where(experiment="updates", arm="", model="").group("schedule")
+    trials = rows.where(experiment="overlap", arm="").group("schedule")
     answers: dict[str, list[Group]] = {}
     for (schedule, model), group in routes.group("schedule", "model").items():
         if model:
             answers.setdefault(schedule, []).append(group)
     groups = {
-        place[0]: {**group, **evidence.get(place, {}), **updates.get(place, {})}
+        place[0]: {
+            **group,
+            **evidence.get(place, {}),
+            **updates.get(place, {}),
+            **trials.get(place, {}),
+        }
         for place, group in traces.items()
         if place[0] and "V_changed" in group
     }
@@ -384,7 +397,10 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         *([MISSING] if results.incomplete else []),
         "",
     ]
-    first = {schedule: models[0] for schedule, models in answers.items()}
+    first = {
+        schedule: next((rows for rows in models if _get_worse(rows)), models[0])
+        for schedule, models in answers.items()
+    }
     names = Baseline.__dataclass_fields__
     return Verdict(
         policy,
@@ -502,7 +518,8 @@ def _read_causes(results: Results, policy: str) -> Iterator[Cause]:
     findings = [f for f in results.findings.get("causes", ()) if f.policy == policy]
     causes = [Cause(**value) for finding in findings for value in finding.value]
     tested = {cause.is_baseline for cause in causes if cause.explained}
-    for cause in sorted(causes, key=lambda cause: -cause.explained):
+    # What takes a record away comes before what merely looks different.
+    for cause in sorted(causes, key=lambda cause: (not cause.record, -cause.explained)):
         if cause.explained or cause.is_baseline not in tested:  # else a sentence counts them
             yield cause
 

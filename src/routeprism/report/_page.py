@@ -39,14 +39,7 @@ from routeprism.report._html import (
 )
 from routeprism.report._next_steps import Missing, command_of, gate_section, list_missing
 from routeprism.report._questions import FLAGS, Questions, packed, read_questions
-from routeprism.report._summary import (
-    action_list,
-    headline,
-    interrupted,
-    summarise_policies,
-    verdict_cards,
-    verdict_table,
-)
+from routeprism.report._summary import headline, interrupted, show_memories, show_statements
 from routeprism.runs import FINISHED, INCOMPLETE, RUNNING, Rows, StoredRun, read_manifest
 
 _SCRIPTS = "base tabs tables prism asked question list estimates charts".split()
@@ -109,10 +102,8 @@ def page(material: Material) -> str:
     rows, results = material.rows, material.results
     verdicts = judge(results)
     # An interrupted run may still have the statements of its earlier state.
-    is_complete = not interrupted(material.manifest)
-    statements = read_statements(material.manifest, rows) if is_complete else ()
-    command = str(material.configuration.get("command", ""))
-    summaries = summarise_policies(statements, rows, material.questions, verdicts, command)
+    manifest = material.manifest
+    statements = () if interrupted(manifest) else read_statements(manifest, rows)
     sections = [merge_forests(section) for section in make_sections(results)]
     numbers = {row: at for at, row in enumerate(rows, start=1)}
     forests = chart_estimates(rows)
@@ -122,10 +113,13 @@ def page(material: Material) -> str:
             "summary",
             "Summary",
             [
-                ("verdict", "Verdict", verdict_table(verdicts, numbers)),
-                ("actions", "What to do", action_list(verdicts, statements, numbers)),
+                ("verdict", "Verdict", show_memories(verdicts, numbers, material.directory)),
                 *_list_sections(sections, "summary", numbers),
-                ("statements", "Statements", verdict_cards(summaries, material.manifest, numbers)),
+                (
+                    "statements",
+                    "Further statements",
+                    show_statements(statements, verdicts, manifest, numbers),
+                ),
                 *_list_background(material),
             ],
         ),
@@ -148,7 +142,7 @@ def page(material: Material) -> str:
     ]
     panels = [(name, title, make_panel(name, parts)) for name, title, parts in tabs]
     titles = [(name, title) for name, title, panel in panels if panel]
-    sentence = headline(summaries, is_complete, verdicts, command)
+    sentence = headline(verdicts, statements, manifest)
     name = str(material.configuration.get("benchmark", material.directory.name))
     return shell(
         f"RoutePrism: {name}",

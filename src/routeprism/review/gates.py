@@ -253,6 +253,8 @@ def check_run(
     return CheckResult(str(run), benchmark, *outcome)
 
 
+_TOTAL = "total>=baseline"
+"""Names the requirement that a memory is not worse in total than in the baseline."""
 _OVERLAP = "anomaly"
 """The quantity of overlapping writes, which a run without them lacks."""
 _REPLACED = "evidence_lost"
@@ -372,7 +374,16 @@ class _Judging:
             f"version is better: {better[verdict.row.policy]}"
             for verdict in excused
         ]
-        return [verdict for verdict in verdicts if verdict not in excused], remarks
+        verdicts = [verdict for verdict in verdicts if verdict not in excused]
+        failing = {verdict.row.policy for verdict in verdicts if not verdict.passed}
+        worse = [change for change in comparison.changes if change.severity == "problem"]
+        for change in worse:
+            rows = self.rows.where(policy=change.after.policy)
+            if change.after.policy not in failing and rows:
+                text = f"{_TOTAL} fails: {change}"
+                statement = Statement((text,), "gate", change.after.policy, severity="problem")
+                verdicts.append(GateVerdict(_TOTAL, rows[0], False, -1, 0, statement))
+        return verdicts, remarks
 
     def _judge_row(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         value = getattr(row, gate.limit)

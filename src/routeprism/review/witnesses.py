@@ -54,8 +54,13 @@ def save_witnesses(audit: Audit, benchmark: Benchmark, path: Path) -> int:
 def list_witnesses(audit: Audit, benchmark: Benchmark) -> Iterator[str]:
     """List a test as source text for each finding that has a witness."""
     names: dict[str, int] = {}
+    cases_of_users = {case.pool.user: case for case in benchmark.cases}
     for verdict in audit.verdicts:
-        for title, claim, cases, orders in _list_claims(verdict, audit, benchmark):
+        claims = [
+            *_claim_causes(verdict, cases_of_users),
+            *_claim_promises(verdict, audit, cases_of_users),
+        ]
+        for title, claim, cases, orders in claims:
             name = re.sub(r"\W+", "_", title, flags=re.ASCII).strip("_").lower()
             names[name] = names.get(name, 0) + 1
             number = f"_{names[name]}" if names[name] > 1 else ""
@@ -73,8 +78,7 @@ _Claim = tuple[str, str, list[str], Mapping[str, str]]
 """The title of a test, what it asserts, its cases, and the orders that it passes."""
 
 
-def _list_claims(verdict: Verdict, audit: Audit, benchmark: Benchmark) -> Iterator[_Claim]:
-    cases = {case.pool.user: case for case in benchmark.cases}
+def _claim_causes(verdict: Verdict, cases: Mapping[str, Case]) -> Iterator[_Claim]:
     for cause in verdict.causes:
         case = cases.get(cause.user)
         question = None if case is None else _find_question(case, cause.question)
@@ -88,17 +92,18 @@ def _list_claims(verdict: Verdict, audit: Audit, benchmark: Benchmark) -> Iterat
             claim = "verdict.lost == 0"
             orders = _name_order(cause, verdict)
             yield f"{cause.record} is shown in this order", claim, witness, orders
+
+
+def _claim_promises(verdict: Verdict, audit: Audit, cases: Mapping[str, Case]) -> Iterator[_Claim]:
     for promise in verdict.promises:
         name = "leaks" if promise.promise == "leaked" else f"anomaly.{promise.promise}"
-        for finding in audit.findings:
-            if (finding.name, finding.policy) == (name, verdict.policy):
-                users = (finding.value.get("owner", ""), finding.user)
-                pools = [cases[user] for user in users if user in cases]
-                witness = [_write_case(case, case.questions) for case in pools]
-                orders = {"schedules": promise.schedule} if promise.schedule else _REVERSAL
-                title = f"no promise fails {promise.promise} {finding.user}"
-                yield title, "not verdict.promises", witness, orders
-                break
+        witnesses = [f for f in audit.findings if (f.name, f.policy) == (name, verdict.policy)]
+        for finding in witnesses[:1]:
+            users = (finding.value.get("owner", ""), finding.user)
+            pools = [_write_case(cases[u], cases[u].questions) for u in users if u in cases]
+            orders = {"schedules": promise.schedule} if promise.schedule else _REVERSAL
+            title = f"no promise fails {promise.promise} {finding.user}"
+            yield title, "not verdict.promises", pools, orders
 
 
 _REVERSAL: Mapping[str, str] = {"schedules": "replay"}
@@ -112,15 +117,15 @@ def _name_order(cause: Cause, verdict: Verdict) -> Mapping[str, str]:
     """Name the losing order: as a permutation if it is one, else by its schedule or model."""
     loss = cause.example
     places = loss.order
-    if loss.schedule in verdict.rows and loss.schedule.partition(":")[0] not in _DRAWN:
+    if loss.schedule in verdict.rows and loss.schedule.partition(":")[0] not in _MODELS:
         return {"schedules": loss.schedule}
     if sorted(places) == list(range(len(places))) and places:
         return {"schedules": f"explicit:order={'-'.join(map(str, places))}"}
-    kind = "arrivals" if loss.schedule.partition(":")[0] in _DRAWN else "schedules"
+    kind = "arrivals" if loss.schedule.partition(":")[0] in _MODELS else "schedules"
     return {kind: loss.schedule or FORWARD.name}
 
 
-_DRAWN = ("jitter", "late-batch", "uniform", "interleave", "redeliver")
+_MODELS = ("jitter", "late-batch", "uniform", "interleave", "redeliver")
 """Arrival models, whose orders are drawn."""
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from routeprism.experiments.severity import MemoryVerdict, decide_verdicts
+
 from routeprism.policies import make_policy, registered_policies
 from routeprism.runs import EstimateRow, Rows
 

@@ -58,7 +58,7 @@ class SafeConsole(Console):
                 yield Segment(printable(segment.text, lines=True), segment.style)
 
 
-_LONGEST_TEXT = 5
+_LONGEST_TEXT = 7
 """How many lines one of several texts may take where their number is limited."""
 
 

@@ -16,15 +16,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
+from routeprism.experiments.severity import decide_verdicts, describe_verdict
 
-from routeprism.experiments import find_range, parse_until
+from routeprism.experiments import parse_until
 from routeprism.experiments._rows import Key, Setting, adjust_p_values, estimate_rows
 from routeprism.experiments._until import open_watch
-from routeprism.experiments.answers import TESTED, answer_statements
-from routeprism.experiments.severity import decide_verdicts, describe_verdict
-from routeprism.judge import describe_answers
-from routeprism.judge import RISK
+from routeprism.experiments.answers import answer_statements
+from routeprism.judge import RISK, describe_answers
 from routeprism.measures import Tally
+from routeprism.quantities import find_quantity
 from routeprism.records import load_benchmark
 from routeprism.runs import Column, EstimateRow, Rows
 
@@ -90,7 +90,7 @@ def simulate_run(
             (_column(name, quantity), "all"): (float(values[user].sum()), questions)
             for name, quantities in drawn.items()
             for quantity, values in quantities.items()
-            if watch is None or quantity in TESTED  # the limits of others take time
+            if watch is None or find_quantity(quantity).is_claim  # the limits of others take time
         }
         tally.append(sums)
         if watch is not None and watch.add(sums):
@@ -103,9 +103,9 @@ def simulate_run(
         benchmark.interval,
         resamples,
         draws=draws,
-        sequential=None if watch is None else find_range,
+        is_sequential=watch is not None,
     )
-    rows = estimate_rows(tally, setting, tested=TESTED)
+    rows = estimate_rows(tally, setting, is_tested=True)
     return Rows.of([*_trace_rows(names), *rows, *adjust_p_values(rows)])
 
 

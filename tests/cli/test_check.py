@@ -77,6 +77,7 @@ def test_compare_prints_and_gives_json(cli: Callable[..., Any], run: Path, tmp_p
     )
     assert "before: recent:k=1" in ended.out and "after: recent:k=4" in ended.out
     assert "recent:k=1 → recent:k=4, reversal (replay)" in ended.out
+    assert "overlap of the records shown" in ended.out  # in plain words
     assert "nothing can be concluded: new version: 1 question cannot show that" in ended.out
     assert "recent:k=4, source order: the new version gains evidence for 1 question" in ended.out
     assert "Evidence gained (1):" in ended.out

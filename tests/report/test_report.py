@@ -433,9 +433,12 @@ def test_every_share_has_a_bar(tmp_path: Path) -> None:
     """Counts of arrival models are means over orders, so they may have a decimal."""
     run = tmp_path / "run"
     routeprism.audit("sample", "focal", arrivals=["late-batch"], resamples=100, run=run)
-    cells = re.findall(r'<td class="number">(<a [^>]*>[\d.]+ of \d+</a>.*?)</td>', read_page(run))
+    cells = re.findall(
+        r'<td class="number">(<a [^>]*>[\d.]+ of \d+(?: on average)?</a>.*?)</td>', read_page(run)
+    )
     shares = [
-        re.search(r">([\d.]+) of (\d+)</a><.* style=\"--share:([\d.]+)\"", cell) for cell in cells
+        re.search(r">([\d.]+) of (\d+)(?: on average)?</a><.* style=\"--share:([\d.]+)\"", cell)
+        for cell in cells
     ]
     assert all(shares) and any("." in share[1] for share in shares if share)
     for share in filter(None, shares):

@@ -59,7 +59,7 @@ class SafeConsole(Console):
 
 
 _LONGEST_TEXT = 5
-"""How many lines one of several texts takes at most, if they may take only so many."""
+"""How many lines one of several texts may take where their number is limited."""
 
 
 def fold_texts(texts: Iterable[str], width: int, most: int | None = None) -> list[str]:

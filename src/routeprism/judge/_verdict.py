@@ -362,25 +362,7 @@ def read_observed(results: Results, policy: str) -> Mapping[str, Any]:
 
 def _judge_memory(policy: str, results: Results) -> Verdict:
     rows = results.rows.where(policy=policy)
-    routes = rows.where(experiment="routes", arm="")
-    traces = routes.where(model="").group("schedule")
-    evidence = rows.where(experiment="retention", arm="").group("schedule")
-    updates = rows.where(experiment="updates", arm="", model="").group("schedule")
-    trials = rows.where(experiment="overlap", arm="").group("schedule")
-    answers: dict[str, list[Group]] = {}
-    for (schedule, model), group in routes.group("schedule", "model").items():
-        if model:
-            answers.setdefault(schedule, []).append(group)
-    groups = {
-        place[0]: {
-            **group,
-            **evidence.get(place, {}),
-            **updates.get(place, {}),
-            **trials.get(place, {}),
-        }
-        for place, group in traces.items()
-        if place[0] and "V_changed" in group
-    }
+    groups, answers = _group_rows(rows)
     observed = read_observed(results, policy)
     depths: dict[str, Depth] = {
         schedule: decide_depth(group, answers.get(schedule, ()))
@@ -414,6 +396,25 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         command=str(observed.get("command", "")),
         is_incomplete=results.incomplete,
     )
+
+
+def _group_rows(rows: Rows) -> tuple[dict[str, Group], dict[str, list[Group]]]:
+    """Group the rows of a memory by order of arrival: those of its routes, and of each model."""
+    routes = rows.where(experiment="routes", arm="")
+    more = [
+        rows.where(experiment=name, arm="", model="").group("schedule")
+        for name in ("retention", "updates", "overlap")
+    ]
+    groups: dict[str, Group] = {}
+    for place, group in routes.where(model="").group("schedule").items():
+        if place[0] and "V_changed" in group:
+            parts = [group, *(rows_of_part.get(place, {}) for rows_of_part in more)]
+            groups[place[0]] = {name: row for part in parts for name, row in part.items()}
+    answers: dict[str, list[Group]] = {}
+    for (schedule, model), group in routes.group("schedule", "model").items():
+        if model:
+            answers.setdefault(schedule, []).append(group)
+    return groups, answers
 
 
 def _doubt_traces(

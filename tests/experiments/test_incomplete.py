@@ -45,7 +45,7 @@ QUESTIONS = [
     for user in USERS
 ]
 PHRASES = (
-    *(level for level in LEVELS if level != "stable"),
+    *(rf"{level}(?! shown| kept)" for level in LEVELS if level != "stable"),  # no quantity
     *(r"\bstable\b", "lose evidence that", "loses evidence when", "Order changes"),
     *("order reaches", "pairs? changed its", "Verdict afterwards", "see the same"),
     *(
@@ -107,7 +107,10 @@ def find_unmarked(text: str) -> list[str]:
     return [
         plain[max(0, match.start() - NEAR) : match.end() + NEAR]
         for match in re.finditer("|".join(PHRASES), plain)
-        if "incomplete" not in plain[max(0, match.start() - NEAR) : match.end() + NEAR].lower()
+        if not re.search(
+            "incomplete|answers or routes are missing",
+            plain[max(0, match.start() - NEAR) : match.end() + NEAR].lower(),
+        )
     ]
 
 

@@ -109,49 +109,63 @@ def judge_change(
     deterministic memory both, where builds differ by chance those that an interval shows.
     """
     shared = [name for name in before.rows if name in after.rows]
-    totals = [
+    old, new = (
         measure_outcome(Repair(verdict.policy, verdict.policy), own.where(schedule=shared))
         for verdict, own in zip((before, after), rows, strict=True)
-    ]
-    old, new = totals
+    )
     effects, total, order = "", 0, 0
     if old is not None and new is not None:
-        total, order = (_compare(old.rank[part], new.rank[part]) for part in _RANKS)
-        total, order = (sign if sign in proven else 0 for sign in (total, order))
+        total, order = (_compare(old.rank[part], new.rank[part], proven) for part in _RANKS)
         effects = _describe_totals(old, new, moved) if total or order else ""
     levels = [LEVELS.index(_restrict(verdict, shared).level) for verdict in (before, after)]
     direction = total or levels[0] - levels[1] or order
+    steps = [effects] if effects else []
+    doubts = _list_doubts(before, after, shared)
+    if doubts and (direction >= 0 or INCONCLUSIVE in (before.level, after.level)):
+        return Change(before, after, "inconclusive", "; ".join([*doubts, *steps]))
+    outcome = _choose_outcome(direction, answers, bool(after.promises and not before.promises))
+    if outcome == "same":
+        return Change(before, after, outcome, "")
+    if before.level != after.level:
+        steps.append(f"from “{before.level}” to “{after.level}”")
+    if answers:
+        steps.append(f"right answers in source order {'rise' if answers > 0 else 'fall'}")
+    return Change(before, after, outcome, "; ".join(steps))
+
+
+def _list_doubts(before: Verdict, after: Verdict, shared: Sequence[str]) -> list[str]:
+    """List why nothing can be concluded about one of the versions or about both together."""
     doubts = [
         f"{version} version: {verdict.inconclusive}"
         for version, verdict in (("old", before), ("new", after))
         if verdict.inconclusive
     ]
-    if not shared:
-        doubts.append("the two runs have no order of arrival in common")
-    if doubts and (direction >= 0 or INCONCLUSIVE in (before.level, after.level)):
-        reasons = [*doubts, *([effects] if effects else [])]
-        return Change(before, after, "inconclusive", "; ".join(reasons))
-    steps = [effects] if effects else []
-    if before.level != after.level:
-        steps.append(f"from “{before.level}” to “{after.level}”")
-    if answers:
-        steps.append(f"right answers in source order {'rise' if answers > 0 else 'fall'}")
-    signs = {direction > 0, answers > 0} if direction and answers else {direction + answers > 0}
-    if after.promises and not before.promises:
-        signs.add(False)  # a promise that now fails is not outweighed by evidence
-    outcome: Outcome = "same"
-    if direction or answers:
-        outcome = "mixed" if len(signs) > 1 else "better" if True in signs else "worse"
-    return Change(before, after, outcome, "; ".join(steps) if outcome != "same" else "")
+    return doubts if shared else [*doubts, "the two runs have no order of arrival in common"]
+
+
+def _choose_outcome(direction: int, answers: int, is_promise_broken: bool) -> Outcome:
+    """Combine the direction of the memory with that of its answers.
+
+    Evidence does not outweigh a promise that fails in the new version alone.
+    """
+    if not (direction or answers):
+        return "same"
+    signs = {sign > 0 for sign in (direction, answers) if sign}
+    if is_promise_broken:
+        signs.add(False)
+    if len(signs) > 1:
+        return "mixed"
+    return "better" if True in signs else "worse"
 
 
 _RANKS = (slice(0, 1), slice(1, 3))
 """What is wrong in total, and what order still changes, in the rank of an outcome."""
 
 
-def _compare(before: tuple[float, ...], after: tuple[float, ...]) -> int:
-    """Return 1 if less is wrong after a change, -1 if more is, 0 if as much is."""
-    return (before > after) - (before < after)
+def _compare(before: tuple[float, ...], after: tuple[float, ...], proven: Set[int]) -> int:
+    """Return 1 if less is wrong after a change, -1 if more is, 0 if neither is proven."""
+    sign = (before > after) - (before < after)
+    return sign if sign in proven else 0
 
 
 def _restrict(verdict: Verdict, schedules: Sequence[str]) -> Verdict:

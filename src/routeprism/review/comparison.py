@@ -74,6 +74,11 @@ class Difference:
         return find_quantity(self.column.quantity)
 
     @property
+    def pair(self) -> tuple[str, str]:
+        """The policies of both runs."""
+        return self.policy_before, self.column.policy
+
+    @property
     def policies(self) -> str:
         """The policy, or both where they differ."""
         return _name_policies(self.policy_before, self.column.policy)
@@ -132,6 +137,11 @@ class SupportChange:
     """Records that carry the answer, shown by the first version and no longer by the second."""
     kept: tuple[str, ...]
     """… shown by the second and not by the first."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The policies of both runs."""
+        return self.policy_before, self.policy_after
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -422,32 +432,30 @@ def _judge_changes(
         if finding.value.get("chance")
     }
     changes = []
-    for earlier, later in pairs:
-        if earlier not in first or later not in second:
+    for pair in pairs:
+        if pair[0] not in first or pair[1] not in second:
             continue
-        shown = [
-            difference
-            for difference in differences
-            if (difference.policy_before, difference.column.policy) == (earlier, later)
-            and difference.is_plain
-            and difference.is_shown
-        ]
-        directions = {item.direction for item in shown if not item.column.model}
-        proven = directions if random & {earlier, later} else {-1, 1}
-        answers = {item.direction for item in shown if item.column.quantity == "accuracy.forward"}
-        moves = [c for c in support if (c.policy_before, c.policy_after) == (earlier, later)]
-        lost, gained = ({c.question for c in moves if getattr(c, s)} for s in ("lost", "kept"))
+        proven = [d for d in differences if d.pair == pair and d.is_plain and d.is_shown]
+        directions = {difference.direction for difference in proven if not difference.column.model}
+        answers = {d.direction for d in proven if d.column.quantity == "accuracy.forward"}
         changes.append(
             judge_change(
-                first[earlier],
-                second[later],
+                first[pair[0]],
+                second[pair[1]],
                 rows,
-                moved=(len(lost), len(gained)),
+                moved=_count_moves([change for change in support if change.pair == pair]),
                 answers=min(answers, default=0),
-                proven=proven,
+                proven=directions if random.intersection(pair) else {-1, 1},
             )
         )
     return tuple(changes)
+
+
+def _count_moves(changes: Sequence[SupportChange]) -> tuple[int, int]:
+    """Count the questions that are no longer shown some evidence, and those that gain some."""
+    lost = {change.question for change in changes if change.lost}
+    gained = {change.question for change in changes if change.kept}
+    return len(lost), len(gained)
 
 
 def _state_change(change: Change) -> Statement:

@@ -48,6 +48,7 @@ from routeprism.runs import (
 )
 
 if TYPE_CHECKING:
+    from routeprism.review.changes import Change
     from routeprism.review.comparison import Difference, RunComparison
 
 __all__ = [
@@ -148,8 +149,8 @@ class CheckResult:
         if self.shortfalls:
             return f"too much is missing to decide{state}"
         if self.doubts:
-            memory, *others = self.doubts
-            more = f" (and {len(others)} more)" if others else ""
+            memory, *rest = self.doubts
+            more = f" (and {len(rest)} more)" if rest else ""
             reason = f"nothing can be concluded{state}, whatever the limits: {memory.policy}: "
             return f"{reason}{memory.inconclusive}{more}"
         limits = f"{'the limit holds' if number == 1 else f'all {number} limits hold'}{state}"
@@ -215,7 +216,8 @@ def check_run(
     if allow_missing < 0:
         raise SpecError(f"Expected 0 or more but got allow_missing={allow_missing}")
     parsed = [parse_gate(text) for text in gates]
-    if baseline is None and any(gate.baseline for gate in parsed):
+    has_reference = any(gate.baseline for gate in parsed)
+    if baseline is None and has_reference:
         raise SpecError("a gate compares with a baseline: give the run that is the baseline")
     with StoredRun(run) as stored:
         benchmark = str(read_configuration(stored, run)["benchmark"])
@@ -230,26 +232,15 @@ def check_run(
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
         policies = [memory.policy for memory in memories]
         judging = _Judging(stored, stored.questions(), changes, baseline, rows, policies)
-        verdicts, remarks = [], []
-        is_compared = any(memory.rows for memory in memories) or not memories
-        for gate in parsed:
-            is_absent = gate.quantity == _OVERLAP and not rows.where(quantity=_OVERLAP)
-            if is_absent and len(parsed) > 1:
-                remarks.append(f"{gate.text} applies to no row: no writes of this run overlap")
-                continue
-            try:
-                verdicts += judging.judge_rows(gate, rows)
-            except SpecError:  # with everything missing there is no row to judge
-                if is_compared and not shortfalls:
-                    raise
-            remarks += _explain_replaced(gate, rows)
-        if comparison is not None and not any(gate.baseline for gate in parsed):
-            gates_of_baseline, reasons = judging.judge_baseline(comparison)
-            verdicts += gates_of_baseline
-            remarks += reasons
-    named = {gate.where.get("policy", "") for gate in parsed} or {""}
-    memories = [memory for memory in memories if named & {"", memory.policy}]
-    outcome = tuple(verdicts), limits, shortfalls, tuple(memories), tuple(remarks)
+        is_lacking = bool(shortfalls or (memories and not any(m.rows for m in memories)))
+        verdicts, remarks = judging.judge_gates(parsed, is_lacking=is_lacking)
+        if comparison is not None and not has_reference:
+            verdicts_of_baseline, remarks_of_baseline = judging.judge_baseline(comparison)
+            verdicts += verdicts_of_baseline
+            remarks += remarks_of_baseline
+    subjects = {gate.where.get("policy", "") for gate in parsed} or {""}
+    judged = tuple(memory for memory in memories if subjects & {"", memory.policy})
+    outcome = tuple(verdicts), limits, shortfalls, judged, tuple(remarks)
     return CheckResult(str(run), benchmark, *outcome)
 
 
@@ -340,6 +331,25 @@ class _Judging:
     policies: Collection[str]
     """The memories that have a verdict, and not the repairs and arms of another one."""
 
+    def judge_gates(
+        self, gates: Sequence[Gate], *, is_lacking: bool
+    ) -> tuple[list[GateVerdict], list[str]]:
+        """Judge gates; one without a row is a wrong call, unless everything `is_lacking`."""
+        verdicts: list[GateVerdict] = []
+        remarks = []
+        for gate in gates:
+            is_absent = gate.quantity == _OVERLAP and not self.rows.where(quantity=_OVERLAP)
+            if is_absent and len(gates) > 1:
+                remarks.append(f"{gate.text} applies to no row: no writes of this run overlap")
+                continue
+            try:
+                verdicts += self.judge_rows(gate, self.rows)
+            except SpecError:
+                if not is_lacking:
+                    raise
+            remarks += _explain_replaced(gate, self.rows)
+        return verdicts, remarks
+
     def judge_rows(self, gate: Gate, candidates: Rows) -> list[GateVerdict]:
         """Judge a gate on each of its rows with a number; it has to name repairs and arms."""
         rows = select_gate_rows(gate, candidates)
@@ -354,36 +364,35 @@ class _Judging:
 
         A memory that is better in total may depend more on order: a repair is not a failure.
         """
-        better = {
-            change.after.policy: change.reason
-            for change in comparison.changes
-            if change.outcome == "better"
-        }
         shared = Rows.of(row for row in self.rows if _column(row) in self.changes)
-        gates = [
-            gate for gate in map(parse_gate, _NO_WORSE) if shared.where(quantity=gate.quantity)
-        ]
-        verdicts = [verdict for gate in gates for verdict in self.judge_rows(gate, shared)]
-        excused = [
-            verdict
-            for verdict in verdicts
-            if not (verdict.passed or verdict.row.model) and verdict.row.policy in better
-        ]
-        remarks = [
-            f"{verdict.sentence.replace(' fails: ', ' is left out: ', 1)}. In total the new "
-            f"version is better: {better[verdict.row.policy]}"
-            for verdict in excused
-        ]
-        verdicts = [verdict for verdict in verdicts if verdict not in excused]
+        quantities = shared.values("quantity")
+        gates = [gate for gate in map(parse_gate, _NO_WORSE) if gate.quantity in quantities]
+        verdicts: list[GateVerdict] = []
+        remarks = []
+        changes = {change.after.policy: change for change in comparison.changes}
+        for verdict in (verdict for gate in gates for verdict in self.judge_rows(gate, shared)):
+            change = changes.get(verdict.row.policy)
+            is_better = change is not None and change.outcome == "better"
+            if verdict.passed or verdict.row.model or not is_better:
+                verdicts.append(verdict)
+                continue
+            sentence = verdict.sentence.replace(" fails: ", " is left out: ", 1)
+            reason = changes[verdict.row.policy].reason
+            remarks.append(f"{sentence}. In total the new version is better: {reason}")
         failing = {verdict.row.policy for verdict in verdicts if not verdict.passed}
-        worse = [change for change in comparison.changes if change.severity == "problem"]
-        for change in worse:
-            rows = self.rows.where(policy=change.after.policy)
-            if change.after.policy not in failing and rows:
-                text = f"{_TOTAL} fails: {change}"
-                statement = Statement((text,), "gate", change.after.policy, severity="problem")
-                verdicts.append(GateVerdict(_TOTAL, rows[0], False, -1, 0, statement))
+        verdicts += [
+            self._judge_total(change)
+            for policy, change in changes.items()
+            if change.severity == "problem" and policy not in failing
+        ]
         return verdicts, remarks
+
+    def _judge_total(self, change: Change) -> GateVerdict:
+        """Fail a memory that is worse in total although each of its numbers holds."""
+        text = f"{_TOTAL} fails: {change}"
+        statement = Statement((text,), "gate", change.after.policy, severity="problem")
+        row = self.rows.where(policy=change.after.policy)[0]
+        return GateVerdict(_TOTAL, row, False, -1, 0, statement)
 
     def _judge_row(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         value = getattr(row, gate.limit)

@@ -133,7 +133,7 @@ def judge_change(
         return Change(before, after, "inconclusive", "; ".join(reasons))
     steps = [effects] if effects else []
     if before.level != after.level:
-        steps.append(f"from “{before.level}” to “{after.level}”")
+        steps.append(f"from “{before.label}” to “{after.label}”")
     if answers:
         steps.append(f"right answers in source order {'rise' if answers > 0 else 'fall'}")
     signs = {direction > 0, answers > 0} if direction and answers else {direction + answers > 0}

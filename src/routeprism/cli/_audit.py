@@ -255,7 +255,7 @@ def _print_memory(
 ) -> None:
     """Print the level of a memory, the lines that explain it, and what to do next."""
     mark = "".join(f" [{flag}]" for flag in verdict.flags)
-    console.say_whole(f"{verdict.policy}: {verdict.level}{mark}", style="bold")
+    console.say_whole(f"{verdict.policy}: {verdict.label}{mark}", style="bold")
     console.say_whole(*(f"  {line}" for line in lines))
     if command := choose_command(verdict, "" if run is None else str(run)):
         console.say_whole(f"  Next: {command}")

@@ -55,7 +55,7 @@ _PROMISES: Mapping[str, str] = {
 
 def state_verdict(verdict: Verdict) -> Statement:
     """State the verdict in one sentence, with its counts."""
-    parts = (f"{verdict.level}. ", *describe_verdict(verdict))
+    parts = (f"{verdict.label}. ", *describe_verdict(verdict))
     place = ("verdict", verdict.policy, "", verdict.severity, choose_command(verdict))
     return Statement(parts, *place, flags=verdict.flags)
 
@@ -71,7 +71,8 @@ def explain_verdict(verdict: Verdict, *, is_brief: bool = False) -> Iterator[tup
     """
     yield describe_verdict(verdict)
     for promise in verdict.promises:
-        yield (f"Witness: {promise.witness}",)
+        if promise.promise != "leaked":  # which is described by its witness
+            yield (f"Witness: {promise.witness}",)
     for cause in verdict.causes:
         action = f". To do: {cause.action}" if cause.action and not verdict.advice else ""
         yield (f"Cause: {cause.sentence or cause.cause}{action}",)
@@ -106,8 +107,7 @@ def choose_command(verdict: Verdict, run: str = "") -> str:
 
 def describe_verdict(verdict: Verdict) -> tuple[Part, ...]:
     """Describe what a verdict is based on: promises, the baseline, doubts, the effect of order."""
-    start = ("Incomplete: ",) if verdict.is_incomplete else ()
-    return (*start, *join_parts(". ", _list_phrases(verdict)))
+    return tuple(join_parts(". ", _list_phrases(verdict)))
 
 
 def recommend_gates(verdict: Verdict) -> list[str]:
@@ -120,7 +120,8 @@ def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
     """List what a verdict is based on: promises, the baseline, doubts, then the effect of order."""
     for promise in verdict.promises:
         if promise.promise == "leaked":
-            yield (f"{pluralise(promise.failed, 'route')} leaked records between users",)
+            routes = pluralise(promise.failed, "route")
+            yield (f"{routes} leaked and are in no number: {promise.witness}",)
             continue
         total = f" of {promise.of}" if promise.of is not None else ""
         yield (
@@ -400,7 +401,7 @@ def tabulate_verdicts(named_verdicts: Sequence[tuple[str, Verdict]]) -> list[Tab
     cells = [
         (
             name,
-            verdict.level,
+            verdict.label,
             _show_source_evidence(verdict) if is_labelled else _show_records(verdict),
             *(_show_change(verdict, schedule, is_labelled=is_labelled) for schedule in schedules),
             *([_show_answers(verdict)] if has_answers else []),
@@ -521,7 +522,7 @@ def tabulate_orders(verdict: Verdict) -> list[Table]:
 def _name_effect(verdict: Verdict, schedule: str) -> str:
     """Name how deep an order reaches, or what overlapping writes do."""
     if schedule in verdict.depths:
-        return verdict.depths[schedule]
+        return f"{verdict.depths[schedule]}{' (incomplete)' * verdict.is_incomplete}"
     fails = any(promise.schedule == schedule for promise in verdict.promises)
     return PROMISE_FAILED if fails else "promises kept"
 

@@ -16,6 +16,7 @@ from routeprism.judge._causes import NEVER_RIGHT, Cause
 from routeprism.judge._claims import count_unreadable, is_beyond_chance, is_claim_shown
 from routeprism.orders import locate_base, name_base, overlaps_writes
 from routeprism.printing import pluralise
+from routeprism.routes import Leak, choose_leak
 from routeprism.runs import EstimateRow, Rows, StoredRun
 
 Depth = Literal[
@@ -56,7 +57,7 @@ class Promise:
     """`lost`, `duplicated`, `torn`, `stale` or `error` for overlapping writes; `leaked`."""
     failed: int
     of: int | None
-    """How many trials there were; None if the cases have no number of trials."""
+    """How many trials there were; None for leaks, which are counted in routes."""
     schedule: str
     witness: str
     """One case, in words."""
@@ -110,7 +111,7 @@ class Verdict:
     """Whether the run lacks answers or routes."""
 
     def __repr__(self) -> str:
-        return f"<Verdict on {self.policy}: {self.level}>"
+        return f"<Verdict on {self.policy}: {self.label}>"
 
     def __str__(self) -> str:
         from routeprism.judge._sentences import state_verdict
@@ -132,6 +133,11 @@ class Verdict:
         if self.inconclusive:
             return INCONCLUSIVE
         return ALWAYS_WRONG if self.is_always_wrong else self.depth
+
+    @property
+    def label(self) -> str:
+        """The level as people see it: while answers or routes are missing, it says so."""
+        return f"{self.level} (incomplete)" if self.is_incomplete else self.level
 
     @property
     def is_harmful(self) -> bool:
@@ -504,11 +510,12 @@ def _list_promises(policy: str, rows: Rows, results: Results) -> Iterator[Promis
                     witness += f": {'; '.join(map(str, value['steps']))}"
                 trials = None if row is None else row.queries
                 yield Promise(name, int(value["trials"]), trials, finding.schedule, witness)
-    leaks = [f for f in results.findings.get("leaks", ()) if f.policy == policy]
-    if leaks:
-        leak = leaks[0].value
-        witness = f"record {leak['record']} of user {leak['owner']} in the memory of {leak['user']}"
-        yield Promise("leaked", len(leaks), None, "", witness)
+    leaks = [f.value for f in results.findings.get("leaks", ()) if f.policy == policy]
+    names = Leak.__dataclass_fields__
+    example = choose_leak([Leak(**{name: leak[name] for name in names}) for leak in leaks])
+    if example is not None:
+        number = sum(leak.get("routes", 1) for leak in leaks)
+        yield Promise("leaked", number, None, "", example.description)
 
 
 _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")

@@ -108,7 +108,7 @@ def _show_memory(verdict: Verdict, numbers: RowNumbers, directory: str) -> Marku
             show_mark(verdict.severity),
             " ",
             tag("bdi", verdict.policy),
-            tag("span", verdict.level, class_="level"),
+            tag("span", verdict.label, class_="level"),
         ),
         first,
         *rest,

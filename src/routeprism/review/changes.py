@@ -127,7 +127,7 @@ def judge_change(
     if outcome == "same":
         return Change(before, after, outcome, "")
     if before.level != after.level:
-        steps.append(f"from “{before.level}” to “{after.level}”")
+        steps.append(f"from “{before.label}” to “{after.label}”")
     if answers:
         steps.append(f"right answers in source order {'rise' if answers > 0 else 'fall'}")
     return Change(before, after, outcome, "; ".join(steps))

@@ -460,7 +460,7 @@ def _count_moves(changes: Sequence[SupportChange]) -> tuple[int, int]:
 
 def _state_change(change: Change) -> Statement:
     """State whether a memory is better or worse, and the verdicts on both versions."""
-    before, after = change.before.level, change.after.level
+    before, after = change.before.label, change.after.label
     levels = (
         f"in both versions: {after}" if before == after else f"before: {before}; after: {after}"
     )

@@ -65,6 +65,11 @@ def test_a_claim_is_shown_by_its_interval_and_its_adjusted_p(
     assert is_claim_shown(group[quantity], group) is shown
 
 
+def test_a_claim_without_an_adjusted_p_was_not_tested() -> None:
+    group = make_group({"Delta_rep": (-0.2, -0.3, -0.1), "p_holm.Delta_rep": None})
+    assert is_claim_shown(group["Delta_rep"], group)
+
+
 def test_builds_in_some_order_differ_beyond_chance() -> None:
     chance = make_rows({"D_build": (0.1, -0.1, 0.2)})
     order = make_rows({"D_build": (0.1, 0.05, 0.2)}, schedule="jitter")

@@ -82,12 +82,14 @@ def test_what_differs_without_evidence(values: Any, depth: str) -> None:
         ({"I_changed": 0.1, "C_changed": 0.1}, "text only"),
         ({"C_changed": 0.1, "V_changed": 0.1}, "different records"),
         ({"C_changed": 0.1, "retained_changed": 0.1}, "different records"),
+        ({"V_changed": 0.1, "retained_changed": 0.1}, "different records"),
         ({"V_changed": None, "C_changed": 0.1}, "text only"),
         ({**count_evidence(0, 0), "V_changed": 0.1}, "different records"),
         # One is lost, and nothing is gained: a witnessed loss is a fact.
         (count_evidence(1, 0), "evidence lost"),
         ({**count_evidence(1, 0), "evidence.net": (-0.025, -0.1, 0.05)}, "evidence lost"),
         (count_evidence(0, 1), "evidence moves"),
+        (count_evidence(1, 1), "evidence moves"),
         (count_evidence(9, 1), "evidence moves"),
         ({**count_evidence(9, 1), "evidence.net": (-0.2, -0.3, -0.01)}, "evidence lost"),
         ({**count_evidence(9, 1), "evidence.net": (-0.2, -0.3, 0.0)}, "evidence moves"),
@@ -271,6 +273,7 @@ def test_counts_are_those_of_the_decisive_order() -> None:
     unlabelled = make_verdict("stable", {"V_changed": 0.0})
     assert (unlabelled.lost, unlabelled.gained, unlabelled.questions) == (0, 0, 40)
     assert not unlabelled.is_labelled
+    assert make_verdict("stable", {"replay": {}, "jitter": LABELS}).is_labelled
     assert make_verdict("stable").questions == make_verdict({}).questions == 0
     assert make_verdict({}).decisive == ""
 
@@ -615,7 +618,7 @@ def test_the_baseline_is_what_the_run_counted() -> None:
     verdict = judge_one(make_rows(SOUND), observe("another", lacking=9), observe(**value))
     assert verdict.baseline == Baseline(questions=9, lacking=2, updates=4, outdated=3)
     assert (verdict.level, verdict.severity) == (ALWAYS_WRONG, "problem")
-    assert judge_one(make_rows(SOUND)).baseline == Baseline()
+    assert judge_one(make_rows(SOUND)).baseline == Baseline(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def test_what_a_run_counted_is_found_by_memory() -> None:
@@ -689,7 +692,8 @@ def test_explored_orders_are_judged_by_what_they_keep() -> None:
     ]
     verdict = judge_one(rows)
     assert verdict.depths == {"jitter": "different records", "replay": "stable"}
-    assert verdict.inconclusive == ""
+    assert (verdict.inconclusive, verdict.command, verdict.repair, verdict.advice) == ("",) * 4
+    assert not verdict.is_incomplete
     failed = make_row("order_failed", 0.5, schedule="jitter", **columns)
     verdict = judge_one([*rows, failed], incomplete=True)
     assert "error in most orders" in verdict.inconclusive

@@ -293,7 +293,7 @@ def test_all_cases_have_the_cause_of_the_fault(
     assert {loss.builds > 0 for loss in losses} == {True}
     swapped = {loss.is_order for loss in losses}
     if cause != "merged":  # it may take a third record to be alone again
-        assert swapped == ({None} if cause in ("full", "joint") else {True})
+        assert swapped == ({None} if cause in ("full", "replaced", "joint") else {True})
     assert {loss.source_loses for loss in losses} == {cause == "duplicate"}
 
 

@@ -248,15 +248,17 @@ def _list_better(
     verdict: Verdict, unrepaired: RepairOutcome, outcomes: Sequence[RepairOutcome]
 ) -> list[RepairOutcome]:
     """List the repairs that are better in total, worse in no order, and fit the tested causes."""
-    causes = {cause.cause for cause in verdict.causes if cause.explained}
-    # Another order cannot help a record that the memory does not keep or show even alone.
-    is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
+    causes = [cause for cause in verdict.causes if cause.explained and cause.record]
+    # Another order cannot help what source order loses, or what is not kept or shown even alone.
+    is_order_innocent = bool(causes) and all(
+        cause.is_baseline or cause.cause in NEVER_RIGHT for cause in causes
+    )
     return [
         outcome
         for outcome in outcomes
         if outcome.is_never_worse(unrepaired)
         and outcome.rank[:3] < unrepaired.rank[:3]
-        and not (is_never_kept and outcome.repair.only_reorders)
+        and not (is_order_innocent and outcome.repair.only_reorders)
     ]
 
 

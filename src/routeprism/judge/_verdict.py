@@ -84,6 +84,11 @@ class Baseline:
     outdated: int = 0
     """Of these, questions that are shown the outdated value alone in every order that was built."""
 
+    @property
+    def lacks_always(self) -> bool:
+        """Whether no order keeps and shows the evidence of most questions."""
+        return 2 * (self.never_kept + self.never_shown) > self.questions
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
@@ -132,7 +137,10 @@ class Verdict:
             return PROMISE_FAILED
         if self.inconclusive:
             return INCONCLUSIVE
-        return ALWAYS_WRONG if self.is_always_wrong else self.depth
+        is_mild = DEPTHS.index(self.depth) < DEPTHS.index("evidence moves")
+        if self.is_always_wrong or (self.baseline.lacks_always and is_mild):
+            return ALWAYS_WRONG
+        return self.depth
 
     @property
     def label(self) -> str:

@@ -223,7 +223,8 @@ def describe_no_difference(verdict: Verdict) -> str:
     if units < 2:
         return f"{text} (one {row.unit}, so nothing is known about others)"
     most = math.ceil(1000 * limit_unseen(units)) / 10
-    return f"{text}, at most {most:g} of 100 such {row.unit}s would (95% confidence, {pluralise(units, row.unit)})"
+    number = pluralise(units, row.unit)
+    return f"{text}, at most {most:g} of 100 such {row.unit}s would (95% confidence, {number})"
 
 
 def _describe_worse(verdict: Verdict) -> tuple[Part, ...]:

@@ -425,30 +425,39 @@ def _judge_changes(
     """Judge each pair of policies that both runs have a verdict on."""
     first, second = ({v.policy: v for v in read_verdicts(stored)} for stored in (before, after))
     rows = Rows.of(before.estimates()), Rows.of(after.estimates())
-    random = {
-        finding.policy
-        for stored in (before, after)
-        for finding in stored.findings(OBSERVED)
-        if finding.value.get("chance")
-    }
+    random = _list_random(before) | _list_random(after)
+    certain = [item for item in differences if item.is_plain and item.is_shown]
     changes = []
     for pair in pairs:
         if pair[0] not in first or pair[1] not in second:
             continue
-        proven = [d for d in differences if d.pair == pair and d.is_plain and d.is_shown]
-        directions = {difference.direction for difference in proven if not difference.column.model}
-        answers = {d.direction for d in proven if d.column.quantity == "accuracy.forward"}
+        own = [difference for difference in certain if difference.pair == pair]
         changes.append(
             judge_change(
                 first[pair[0]],
                 second[pair[1]],
                 rows,
                 moved=_count_moves([change for change in support if change.pair == pair]),
-                answers=min(answers, default=0),
-                proven=directions if random.intersection(pair) else {-1, 1},
+                answers=min(_list_directions(own, "accuracy.forward"), default=0),
+                proven=_list_directions(own) if random.intersection(pair) else {-1, 1},
             )
         )
     return tuple(changes)
+
+
+def _list_random(stored: StoredRun) -> set[str]:
+    """List the memories whose builds differ by chance."""
+    findings = stored.findings(OBSERVED)
+    return {finding.policy for finding in findings if finding.value.get("chance")}
+
+
+def _list_directions(differences: Sequence[Difference], quantity: str = "") -> set[int]:
+    """List the directions of a quantity; by default, of those that need no model."""
+    return {
+        difference.direction
+        for difference in differences
+        if (difference.column.quantity == quantity if quantity else not difference.column.model)
+    }
 
 
 def _count_moves(changes: Sequence[SupportChange]) -> tuple[int, int]:

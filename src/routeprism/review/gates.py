@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -223,25 +224,43 @@ def check_run(
         benchmark = str(read_configuration(stored, run)["benchmark"])
         memories = read_verdicts(stored)
         if not parsed and baseline is None:
-            hint = " and ".join(f"'{gate}'" for gate in suggest_gates(memories) or ["J>=0.9"])
-            raise SpecError(f"nothing to check: give a gate such as {hint}, or a baseline")
+            raise SpecError(_suggest_call(memories))
         limits = str(stored.manifest().get("limits", ""))
         rows = Rows.of(stored.estimates())
         comparison = None if baseline is None else _compare(baseline, run)
-        changes = {change.column: change for change in comparison.differences} if comparison else {}
+        changes = _index_changes(comparison)
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
-        policies = [memory.policy for memory in memories]
-        judging = _Judging(stored, stored.questions(), changes, baseline, rows, policies)
-        is_lacking = bool(shortfalls or (memories and not any(m.rows for m in memories)))
+        judging = _Judging(stored, stored.questions(), changes, baseline, rows, memories)
+        is_lacking = bool(shortfalls) or _is_without_rows(memories)
         verdicts, remarks = judging.judge_gates(parsed, is_lacking=is_lacking)
         if comparison is not None and not has_reference:
             verdicts_of_baseline, remarks_of_baseline = judging.judge_baseline(comparison)
             verdicts += verdicts_of_baseline
             remarks += remarks_of_baseline
-    subjects = {gate.where.get("policy", "") for gate in parsed} or {""}
-    judged = tuple(memory for memory in memories if subjects & {"", memory.policy})
-    outcome = tuple(verdicts), limits, shortfalls, judged, tuple(remarks)
+    subjects = _select_subjects(memories, parsed)
+    outcome = tuple(verdicts), limits, shortfalls, subjects, tuple(remarks)
     return CheckResult(str(run), benchmark, *outcome)
+
+
+def _suggest_call(memories: Sequence[Verdict]) -> str:
+    hint = " and ".join(f"'{gate}'" for gate in suggest_gates(memories) or ["J>=0.9"])
+    return f"nothing to check: give a gate such as {hint}, or a baseline"
+
+
+def _index_changes(comparison: RunComparison | None) -> dict[Column, Difference]:
+    differences = () if comparison is None else comparison.differences
+    return {difference.column: difference for difference in differences}
+
+
+def _select_subjects(memories: Sequence[Verdict], gates: Sequence[Gate]) -> tuple[Verdict, ...]:
+    """Select the memories that gates apply to."""
+    policies = {gate.where.get("policy", "") for gate in gates} or {""}
+    return tuple(memory for memory in memories if policies & {"", memory.policy})
+
+
+def _is_without_rows(memories: Sequence[Verdict]) -> bool:
+    """Whether no memory was compared under any order, so that no gate can have a row."""
+    return bool(memories) and not any(memory.rows for memory in memories)
 
 
 _TOTAL = "total>=baseline"
@@ -328,8 +347,8 @@ class _Judging:
     changes: Mapping[Column, Difference]
     baseline: Path | None
     rows: Rows
-    policies: Collection[str]
-    """The memories that have a verdict, and not the repairs and arms of another one."""
+    memories: Sequence[Verdict]
+    """Those that have a verdict, and not the repairs and arms of another one."""
 
     def judge_gates(
         self, gates: Sequence[Gate], *, is_lacking: bool
@@ -354,7 +373,8 @@ class _Judging:
         """Judge a gate on each of its rows with a number; it has to name repairs and arms."""
         rows = select_gate_rows(gate, candidates)
         if "policy" not in gate.where:
-            rows = Rows.of(row for row in rows if row.policy in ("", *self.policies)) or rows
+            policies = {"", *(memory.policy for memory in self.memories)}
+            rows = Rows.of(row for row in rows if row.policy in policies) or rows
         rows = Rows.of(row for row in rows if row.estimate is not None) or rows
         judge = self._judge_change if gate.baseline else self._judge_row
         return [judge(gate, row) for row in rows]
@@ -370,29 +390,26 @@ class _Judging:
         verdicts: list[GateVerdict] = []
         remarks = []
         changes = {change.after.policy: change for change in comparison.changes}
-        for verdict in (verdict for gate in gates for verdict in self.judge_rows(gate, shared)):
+        for verdict in chain.from_iterable(self.judge_rows(gate, shared) for gate in gates):
             change = changes.get(verdict.row.policy)
-            is_better = change is not None and change.outcome == "better"
-            if verdict.passed or verdict.row.model or not is_better:
+            if not (verdict.passed or verdict.row.model) and change and change.outcome == "better":
+                sentence = verdict.sentence.replace(" fails: ", " is left out: ", 1)
+                remarks.append(f"{sentence}. In total the new version is better: {change.reason}")
+            else:
                 verdicts.append(verdict)
-                continue
-            sentence = verdict.sentence.replace(" fails: ", " is left out: ", 1)
-            reason = changes[verdict.row.policy].reason
-            remarks.append(f"{sentence}. In total the new version is better: {reason}")
-        failing = {verdict.row.policy for verdict in verdicts if not verdict.passed}
-        verdicts += [
-            self._judge_total(change)
-            for policy, change in changes.items()
-            if change.severity == "problem" and policy not in failing
-        ]
-        return verdicts, remarks
+        return [*verdicts, *self._judge_totals(changes, verdicts)], remarks
 
-    def _judge_total(self, change: Change) -> GateVerdict:
-        """Fail a memory that is worse in total although each of its numbers holds."""
-        text = f"{_TOTAL} fails: {change}"
-        statement = Statement((text,), "gate", change.after.policy, severity="problem")
-        row = self.rows.where(policy=change.after.policy)[0]
-        return GateVerdict(_TOTAL, row, False, -1, 0, statement)
+    def _judge_totals(
+        self, changes: Mapping[str, Change], verdicts: Sequence[GateVerdict]
+    ) -> Iterator[GateVerdict]:
+        """Fail every memory that is worse in total although each of its numbers holds."""
+        failing = {verdict.row.policy for verdict in verdicts if not verdict.passed}
+        for policy, change in changes.items():
+            if change.severity == "problem" and policy not in failing:
+                text = f"{_TOTAL} fails: {change}"
+                statement = Statement((text,), "gate", policy, severity="problem")
+                row = self.rows.where(policy=policy)[0]
+                yield GateVerdict(_TOTAL, row, False, -1, 0, statement)
 
     def _judge_row(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         value = getattr(row, gate.limit)

@@ -23,15 +23,19 @@ def count_baseline(
     tables: Mapping[tuple[str, str], npt.NDArray[np.float64]],
     labels: str,
 ) -> Counter[tuple[str, str]]:
-    """Count, for each policy, the questions that source order fails already.
+    """Count, for each policy, the questions that the reference order fails already.
+
+    That is source order, unless all orders are compared with another one.
 
     `tables` has the values of the `coordinates` for every order, question by question; those of an
     arrival model are means over its orders, so that 1 means every order.
     """
     counts: Counter[tuple[str, str]] = Counter()
     support = [question.labels.get(labels, frozenset()) for question in case.questions]
+    references = {route.reference for route in routes if route.reference}
+    reference = references.pop() if len(references) == 1 else FORWARD.name
     for route in routes:
-        if route.schedule != FORWARD.name or route.failed:
+        if route.schedule != reference or route.failed:
             continue
         counts[route.policy, "records"] += len(set(route.order))
         counts[route.policy, "kept"] += len(route.retained)

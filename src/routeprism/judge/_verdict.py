@@ -274,7 +274,7 @@ def decide_depth(group: Group, answers: Sequence[Group] = ()) -> Depth:
     if lost + gained:
         net = group.get(NET)
         upper = None if net is None else net.upper
-        is_net_loss = (lost > 0 and not gained) or (upper is not None and upper < 0)
+        is_net_loss = not gained or (upper is not None and upper < 0)
         return "evidence lost" if is_net_loss and not is_better else "evidence moves"
     names = ("V_changed", "retained_changed", "C_changed", "I_changed")
     records, retained, texts, states = (_read(group, name) for name in names)
@@ -331,7 +331,7 @@ def _read_advice(results: Results, policy: str) -> tuple[str, str]:
     return "", ""
 
 
-_JUDGED = ("V_changed", "count.failed_pairs", "count.not_applicable", "anomaly")
+_JUDGED = frozenset({"V_changed", "count.failed_pairs", "count.not_applicable", "anomaly"})
 """Quantities of a memory that was compared, or that could not be."""
 
 
@@ -372,14 +372,14 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         if model:
             answers.setdefault(schedule, []).append(group)
     groups = {
-        place[0]: {
+        schedule: {
             **group,
-            **evidence.get(place, {}),
-            **updates.get(place, {}),
-            **trials.get(place, {}),
+            **evidence.get((schedule,), {}),
+            **updates.get((schedule,), {}),
+            **trials.get((schedule,), {}),
         }
-        for place, group in traces.items()
-        if place[0] and "V_changed" in group
+        for (schedule,), group in traces.items()
+        if schedule and "V_changed" in group
     }
     observed = read_observed(results, policy)
     depths: dict[str, Depth] = {
@@ -533,7 +533,9 @@ def _list_explored(rows: Rows) -> tuple[str, ...]:
 def _judge_orders(policy: str, rows: Rows, results: Results) -> Verdict:
     """Judge a memory of which only the records that each order keeps were looked at."""
     explored = rows.where(experiment="orders", policy=policy).group("schedule")
-    groups: dict[str, Group] = {place[0]: explored[place] for place in explored if place[0]}
+    groups: dict[str, Group] = {
+        schedule: group for (schedule,), group in explored.items() if schedule
+    }
     depths: dict[str, Depth] = {
         schedule: "different records" if _read(group, "order_change") else "stable"
         for schedule, group in groups.items()

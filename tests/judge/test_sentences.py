@@ -162,7 +162,7 @@ def test_leaks_are_counted_in_routes() -> None:
 
 def test_trials_without_an_anomaly_are_counted_over_all_schedules() -> None:
     names = ("overlap:k=2", "overlap:k=3")
-    values = dict.fromkeys(names, {"anomaly": 0.0})
+    values = {name: {"anomaly": 0.0} for name in names}
     text = describe(make_verdict({}, values))
     assert "80 trials" in text and "serial order" in text
     assert "80 trials" not in describe(make_verdict({}, values, promises=(TORN,)))

@@ -395,6 +395,7 @@ def test_a_sound_memory_is_stable_and_good() -> None:
         ({}, {}, {"pools": 3, "single_record_pools": 2}, ""),
         ({}, {}, {"pools": 1, "single_record_pools": 1}, "one record"),
         ({}, {}, {"pools": 0, "single_record_pools": 0}, ""),
+        ({}, {}, {"single_record_pools": 1}, ""),
         ({"C_changed": 0.5}, {}, {"unsourced": 1}, "names no records"),
         ({"C_changed": 0.5}, {}, {"unsourced": 0}, ""),
         ({}, {}, {"unsourced": 1}, ""),  # the text is the same

@@ -144,7 +144,7 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The level as people see it: while answers or routes are missing, it says so."""
+        """The level as people see it: with a remark while answers or routes are missing."""
         return f"{self.level} (incomplete)" if self.is_incomplete else self.level
 
     @property
@@ -288,7 +288,7 @@ def decide_depth(group: Group, answers: Sequence[Group] = ()) -> Depth:
     if lost + gained:
         net = group.get(NET)
         upper = None if net is None else net.upper
-        is_net_loss = (lost > 0 and not gained) or (upper is not None and upper < 0)
+        is_net_loss = not gained or (upper is not None and upper < 0)
         return "evidence lost" if is_net_loss and not is_better else "evidence moves"
     names = ("V_changed", "retained_changed", "C_changed", "I_changed")
     records, retained, texts, states = (_read(group, name) for name in names)
@@ -345,7 +345,7 @@ def _read_advice(results: Results, policy: str) -> tuple[str, str]:
     return "", ""
 
 
-_JUDGED = ("V_changed", "count.failed_pairs", "count.not_applicable", "anomaly")
+_JUDGED = frozenset({"V_changed", "count.failed_pairs", "count.not_applicable", "anomaly"})
 """Quantities of a memory that was compared, or that could not be."""
 
 
@@ -549,7 +549,9 @@ def _list_explored(rows: Rows) -> tuple[str, ...]:
 def _judge_orders(policy: str, rows: Rows, results: Results) -> Verdict:
     """Judge a memory of which only the records that each order keeps were looked at."""
     explored = rows.where(experiment="orders", policy=policy).group("schedule")
-    groups: dict[str, Group] = {place[0]: explored[place] for place in explored if place[0]}
+    groups: dict[str, Group] = {
+        schedule: group for (schedule,), group in explored.items() if schedule
+    }
     depths: dict[str, Depth] = {
         schedule: "different records" if _read(group, "order_change") else "stable"
         for schedule, group in groups.items()

@@ -30,18 +30,7 @@ def count_baseline(
     `tables` has the values of the `coordinates` for every order, question by question; those of an
     arrival model are means over its orders, so that 1 means every order.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    support = [question.labels.get(labels, frozenset()) for question in case.questions]
-    references = {route.reference for route in routes if route.reference}
-    reference = references.pop() if len(references) == 1 else FORWARD.name
-    for route in routes:
-        if route.schedule != reference or route.failed:
-            continue
-        counts[route.policy, "records"] += len(set(route.order))
-        counts[route.policy, "kept"] += len(route.retained)
-        for evidence, exposure in zip(support, route.exposures, strict=True):
-            counts[route.policy, "questions"] += bool(evidence)
-            counts[route.policy, "lacking"] += not evidence <= exposure.sources
+    counts = _count_reference(case, routes, labels)
     names = [coordinate.name for _, _, coordinate in coordinates]
     wrong = {
         "never_kept": ("all_covered.retained", 0),
@@ -56,6 +45,23 @@ def count_baseline(
                 counts[policy, name] = int(every.sum())
     for policy in {policy for policy, _ in counts}:  # what is never kept is never shown either
         counts[policy, "never_shown"] -= counts[policy, "never_kept"]
+    return counts
+
+
+def _count_reference(case: Case, routes: Sequence[Route], labels: str) -> Counter[tuple[str, str]]:
+    """Count what the reference order keeps, and the questions that it shows their evidence."""
+    counts: Counter[tuple[str, str]] = Counter()
+    support = [question.labels.get(labels, frozenset()) for question in case.questions]
+    references = {route.reference for route in routes if route.reference}
+    reference = references.pop() if len(references) == 1 else FORWARD.name
+    for route in routes:
+        if route.schedule != reference or route.failed:
+            continue
+        counts[route.policy, "records"] += len(set(route.order))
+        counts[route.policy, "kept"] += len(route.retained)
+        for evidence, exposure in zip(support, route.exposures, strict=True):
+            counts[route.policy, "questions"] += bool(evidence)
+            counts[route.policy, "lacking"] += not evidence <= exposure.sources
     return counts
 
 

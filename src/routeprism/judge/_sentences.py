@@ -151,7 +151,7 @@ def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         )
     if 2 * baseline.lacking > baseline.questions or (baseline.lacking and verdict.is_always_wrong):
         kinds = [
-            f"of {number} no order {verb} it"
+            f"for {number}, no order {verb} it"
             for number, verb in ((baseline.never_kept, "keeps"), (baseline.never_shown, "shows"))
             if number
         ]

@@ -72,7 +72,7 @@ class Baseline:
     kept: int = 0
     """Of these, records that the memory keeps."""
     questions: int = 0
-    """Questions that name their evidence."""
+    """Questions that name their evidence, without those whose text names no record."""
     lacking: int = 0
     """Questions that are not shown all of their evidence."""
     never_kept: int = 0
@@ -144,7 +144,7 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The level as people see it: with a remark while answers or routes are missing."""
+        """The level as people see it, marked while answers or routes are missing."""
         return f"{self.level} (incomplete)" if self.is_incomplete else self.level
 
     @property

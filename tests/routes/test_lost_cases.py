@@ -213,7 +213,7 @@ class KeepsNewest:
         return [record.id for record in self.records]
 
     def expose(self, query: str) -> list[tuple[str, str]]:
-        return [(record.id, record.text) for record in self.records]
+        return [(record.text, record.id) for record in self.records]
 
 
 POLICY = as_policy(KeepsNewest, name="memory")

@@ -322,6 +322,12 @@ def test_no_repair_contradicts_the_tested_cause(
     assert bool(find_repair(verdict, only_reorders=only_reorders).repair) is chosen
 
 
+def test_a_text_that_differs_as_well_does_not_permit_another_order() -> None:
+    causes = (make_cause("not retrievable"), make_cause("order of blocks", record="", by=()))
+    verdict = make_verdict("text only", causes=causes)
+    assert find_repair(verdict, only_reorders=True).repair is None
+
+
 def test_an_untested_cause_excludes_no_repair() -> None:
     causes = (make_cause("never kept", explained=0),)
     verdict = make_verdict("evidence lost", causes=causes)

@@ -250,7 +250,7 @@ def _list_better(
     verdict: Verdict, unrepaired: RepairOutcome, outcomes: Sequence[RepairOutcome]
 ) -> list[RepairOutcome]:
     """List the repairs that are better in total, worse in no order, and fit the tested causes."""
-    causes = {cause.cause for cause in verdict.causes if cause.explained}
+    causes = {cause.cause for cause in verdict.causes if cause.explained and cause.record}
     # Another order cannot help a record that the memory does not keep or show even alone.
     is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
     return [

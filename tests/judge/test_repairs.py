@@ -569,6 +569,21 @@ class AsksAModel:
         return ""
 
 
+class Consults:
+    """Asks a model through the run."""
+
+    name = "consults"
+    model = "reader"
+
+    def consulting(self, consult: Any) -> Any:
+        return self
+
+
+def test_the_calls_of_a_policy_that_asks_a_model_are_not_known() -> None:
+    consults: Any = Consults()
+    assert describe_repair(make_policy("recent"), consults).calls is None
+
+
 class AsksNobody(AsksAModel):
     costly = False
     offline = True

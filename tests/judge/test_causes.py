@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 
 from routeprism.exhibits import Table
+from routeprism.experiments._experiment import Conclusion
 from routeprism.experiments._observations import LossCounts
 from routeprism.experiments.causes import Places, describe_causes, experiment, find_causes
 from routeprism.judge import CAUSES, NEVER_RIGHT, NEXT_STEPS, Cause, describe_loss, quote_text
-from routeprism.routes import CauseKind, Loss
-from routeprism.runs import Finding
+from routeprism.policies import as_policy, make_policy
+from routeprism.records import Case, Pool, Question, Record
+from routeprism.routes import CauseKind, Loss, find_level
+from routeprism.runs import Finding, Rows
 
 from .rows import make_cause, make_loss, make_results, make_rows
 
@@ -368,6 +373,158 @@ def test_untested_cases_have_no_statement_beside_tested_ones() -> None:
     baseline = make_cause("untested", explained=0, schedules=("forward",))
     statements = list(describe_causes([make_cause(), untested, baseline], PLACES))
     assert [statement.schedule for statement in statements] == ["replay", "forward"]
+
+
+# What an audit concludes.
+
+
+class Costly:
+    costly = True
+    calls_per_add = 2
+
+
+class Consults:
+    """Asks a model through the run, whose calls are not known."""
+
+    name = "consults"
+    model = "reader"
+
+    def consulting(self, consult: Any) -> Any:
+        return self
+
+
+class OfOwn:
+    """A class of one's own, which no command can name."""
+
+
+def make_policies() -> dict[str, Any]:
+    kinds = (Costly, OfOwn)
+    policies: dict[str, Any] = {kind.__name__: as_policy(kind) for kind in kinds}
+    return {**policies, "consults": Consults(), "recent": make_policy("recent")}
+
+
+POLICIES = make_policies()
+
+
+def conclude(*losses: Loss, cases: Any = None, noisy: Any = (), **baseline: int) -> Conclusion:
+    """Conclude from losses of users 'ada' and 'ben', who have two records and one question each."""
+    names = dict.fromkeys(loss.policy for loss in losses)
+    counts = {
+        (loss.policy, loss.schedule, find_level(loss.cause, has_record=bool(loss.record))): 9
+        for loss in losses
+    }
+    benchmark = SimpleNamespace(
+        argument="own",
+        synthetic=False,
+        cases=[
+            Case(
+                Pool(user, tuple(Record(f"n{at}", at, f"{user} {at}") for at in range(3))),
+                (Question("q", user, f"What of {user}?"),),
+            )
+            for user in ("ada", "ben")
+        ],
+    )
+    outcome: Any = SimpleNamespace(
+        plan=SimpleNamespace(
+            benchmark=benchmark,
+            policies=list(POLICIES.values()),
+            labels="given",
+            arrivals=[SimpleNamespace(name="jitter:w=2")],
+            schedules=[SimpleNamespace(name="replay")],
+        ),
+        observations=SimpleNamespace(
+            losses=count_losses(*losses, cases=counts if cases is None else cases),
+            baseline=Counter({(policy, k): n for policy in names for k, n in baseline.items()}),
+            totals={"records": 31, "pools": 3},
+        ),
+        rows=Rows.of(make_rows({"C_within": 0.2}, policy="recent")),
+        noisy=frozenset(noisy),
+    )
+    return experiment.conclude(outcome)
+
+
+def list_causes(conclusion: Conclusion) -> list[Cause]:
+    findings = conclusion.findings.get("causes", ())
+    return [Cause(**v) for f in findings if f.name == "causes" for v in f.value]
+
+
+def test_causes_are_stored_with_texts_and_stated() -> None:
+    conclusion = conclude(make_loss(policy="Costly"))
+    (cause,) = [cause for cause in list_causes(conclusion) if cause.explained]
+    assert (cause.record_text, cause.by_texts) == ("ada 1", ("ada 2",))
+    assert (cause.explained, cause.tested, cause.cases) == (1, 1, 9)
+    # Of 31 records in 3 pools, a memory is given 10.
+    assert cause.price == "about 3 builds × 10 adds each × 2 calls per add"
+    (statement,) = conclusion.statements
+    assert "question “What of ada?”" in statement.text
+    assert {finding.policy for finding in conclusion.findings["causes"]} == {"Costly"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "price", "step"),
+    [
+        ("consults", "about 3 builds × 10 adds each", "routeprism remedy own --policy consults"),
+        ("OfOwn", "", "call remedies() of this result"),
+    ],
+)
+def test_a_memory_has_a_price_and_a_command(policy: str, price: str, step: str) -> None:
+    conclusion = conclude(make_loss(policy=policy))
+    assert {cause.price for cause in list_causes(conclusion)} == {price}
+    assert conclusion.statements[0].next_step == step
+
+
+def test_an_arrival_model_is_named_in_the_command() -> None:
+    (statement,) = conclude(make_loss(policy="consults", schedule="jitter:w=2")).statements
+    assert "--arrival jitter:w=2 --shrink support" in statement.confirmation
+
+
+def test_a_memory_that_differs_by_chance_has_no_causes() -> None:
+    assert conclude(make_loss(policy="recent")).findings == {}
+    assert conclude(make_loss(policy="OfOwn"), noisy=["OfOwn"]).statements == ()
+    assert conclude(make_loss(policy="OfOwn")).statements != ()
+
+
+def test_orders_come_as_they_were_asked_for() -> None:
+    losses = [make_loss(policy="OfOwn", schedule=name) for name in ("replay", "jitter:w=2")]
+    (cause,) = [cause for cause in list_causes(conclude(*losses)) if cause.explained]
+    assert cause.schedules == ("jitter:w=2", "replay")
+
+
+ABSENT = make_loss("full", policy="OfOwn", schedule="forward")
+
+
+@pytest.mark.parametrize(
+    ("loss", "baseline", "reported"),
+    [
+        # A capacity may be the reason for what is rare.
+        (ABSENT, {"lacking": 4, "questions": 8}, False),
+        (ABSENT, {"lacking": 5, "questions": 8}, True),
+        (ABSENT, {"lacking": 1, "questions": 8, "outdated": 1}, True),
+        (replace(ABSENT, cause="never kept"), {"lacking": 1, "questions": 8}, True),
+        (replace(ABSENT, schedule="replay"), {"lacking": 1, "questions": 8}, True),
+    ],
+)
+def test_what_source_order_lacks_is_reported_if_nothing_excuses_it(
+    loss: Loss, baseline: Any, reported: bool
+) -> None:
+    causes = [c for c in list_causes(conclude(loss, **baseline)) if c.explained]
+    assert bool(causes) is reported
+
+
+def test_two_hundred_losses_of_an_order_are_stored() -> None:
+    losses = [make_loss(policy="OfOwn", question=f"q{at}") for at in range(200)]
+    rare = make_loss("tie", policy="OfOwn", question="q0")
+    other_order = make_loss(policy="OfOwn", schedule="jitter:w=2")
+    findings = conclude(*losses, rare, other_order).findings
+    stored = [(f.name, f.schedule, f.question, len(f.value)) for f in findings["causes"]]
+    assert [row for row in stored if row[0] == "losses"] == [
+        ("losses", "jitter:w=2", "q", 1),
+        *(("losses", "replay", f"q{at}", 1) for at in range(200)),
+    ]
+    two = [make_loss(policy="OfOwn"), make_loss(policy="OfOwn", record="n2", by=("n1",))]
+    (finding,) = [f for f in conclude(*two).findings["causes"] if f.name == "losses"]
+    assert [value["record"] for value in finding.value] == ["n1", "n2"]
+    assert (finding.policy, finding.user, finding.question) == ("OfOwn", "ada", "q")
 
 
 # The table.

@@ -322,6 +322,12 @@ def test_no_repair_contradicts_the_tested_cause(
     assert bool(find_repair(verdict, only_reorders=only_reorders).repair) is chosen
 
 
+def test_a_text_that_differs_as_well_does_not_permit_another_order() -> None:
+    causes = (make_cause("not retrievable"), make_cause("order of blocks", record="", by=()))
+    verdict = make_verdict("text only", causes=causes)
+    assert find_repair(verdict, only_reorders=True).repair is None
+
+
 def test_an_untested_cause_excludes_no_repair() -> None:
     causes = (make_cause("never kept", explained=0),)
     verdict = make_verdict("evidence lost", causes=causes)
@@ -561,6 +567,21 @@ class AsksAModel:
 
     def expose(self, query: str) -> str:
         return ""
+
+
+class Consults:
+    """Asks a model through the run."""
+
+    name = "consults"
+    model = "reader"
+
+    def consulting(self, consult: Any) -> Any:
+        return self
+
+
+def test_the_calls_of_a_policy_that_asks_a_model_are_not_known() -> None:
+    consults: Any = Consults()
+    assert describe_repair(make_policy("recent"), consults).calls is None
 
 
 class AsksNobody(AsksAModel):

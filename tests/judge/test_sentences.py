@@ -131,6 +131,10 @@ def test_one_command_follows(depth: str, values: Values, more: Any, run: str, co
     assert choose_command(make_verdict(depth, values, **more), run) == command
 
 
+def test_a_run_that_is_not_stored_has_no_command_to_check_it() -> None:
+    assert choose_command(make_verdict("stable", LABELS)) == ""
+
+
 # What it is based on.
 
 

@@ -115,6 +115,8 @@ def test_each_record_of_each_order_is_a_case() -> None:
         ([(2, 0, 1), (2, 1, 0)], (2, 0, 1)),
         # Two orders with one inversion each: the first by position.
         ([(1, 0, 2), (0, 2, 1)], (0, 2, 1)),
+        # The last two of four are out of order in one pair, 1 to 3 in three.
+        ([(0, 3, 2, 1), (1, 0, 2, 3)], (1, 0, 2, 3)),
         # A copy is not out of order with itself: (1, 0, 1, 2) has one inversion.
         ([(2, 0, 1), (1, 0, 1, 2)], (1, 0, 1, 2)),
     ],
@@ -213,7 +215,7 @@ class KeepsNewest:
         return [record.id for record in self.records]
 
     def expose(self, query: str) -> list[tuple[str, str]]:
-        return [(record.id, record.text) for record in self.records]
+        return [(record.text, record.id) for record in self.records]
 
 
 POLICY = as_policy(KeepsNewest, name="memory")

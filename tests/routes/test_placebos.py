@@ -7,7 +7,7 @@ import re
 import pytest
 
 from routeprism.records import Case, Pool, Question, Record, Turn
-from routeprism.routes._placebos import Placebos, date_before
+from routeprism.routes._placebos import Placebos, date_after, date_before
 
 RECORD = Record("n1", 0, "Maya moved to Lisbon in 2024.", "2025-03-02")
 CASE = Case(Pool("ada", (RECORD,)), (Question("q", "ada", "Where does Zed live?"),))
@@ -104,6 +104,7 @@ def test_roles_are_unchanged() -> None:
         ("2025-03-02 10:30:00", ["2025-02-28 10:30:00", "2025-03-01 10:30:00"]),
         ("0001-01-01", ["0001-01-01", "0001-01-01"]),  # there is no day before
         ("some day", ["some day", "some day"]),
+        ("20250302", ["20250302", "20250302"]),  # no format that event times have
         (None, [None, None]),
     ],
 )
@@ -117,3 +118,11 @@ def test_records_move_before_another_one(time: str | None, times: list[str | Non
         ("n5", 1, "y"),
     ]
     assert (moved.position, moved.timestamp, moved.id) == (5, time, "n1")
+
+
+@pytest.mark.parametrize(
+    ("time", "later"), [("2025-02-28", "2025-03-30"), ("9999-12-31", "9999-12-31"), (None, None)]
+)
+def test_a_record_moves_behind_the_newest_one(time: str | None, later: str | None) -> None:
+    moved = date_after(Record("n9", 9, "tea", time), Record("n5", 5, "y", "2025-01-01"), 30)
+    assert (moved.id, moved.position, moved.text, moved.timestamp) == ("n5", 39, "y", later)

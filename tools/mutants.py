@@ -33,13 +33,27 @@ ROOT = Path(__file__).resolve().parent.parent
 JUDGING = (
     "src/routeprism/judge/*.py",
     "src/routeprism/routes/_interventions.py",
+    "src/routeprism/routes/_lost_cases.py",
+    "src/routeprism/routes/_placebos.py",
+    "src/routeprism/experiments/_advice.py",
+    "src/routeprism/experiments/_baseline.py",
     "src/routeprism/experiments/causes.py",
-    "src/routeprism/experiments/repairs.py",
     "src/routeprism/experiments/remedies.py",
 )
 """The modules that judge, as patterns; one that matches no file is skipped."""
 
-TESTS = ("tests/judge", "tests/routes/test_interventions.py")
+TESTS = (
+    "tests/judge/test_advice.py",
+    "tests/judge/test_baseline.py",
+    "tests/judge/test_causes.py",
+    "tests/judge/test_claims_of_rows.py",
+    "tests/judge/test_repairs.py",
+    "tests/judge/test_sentences.py",
+    "tests/judge/test_verdict.py",
+    "tests/routes/test_interventions.py",
+    "tests/routes/test_lost_cases.py",
+    "tests/routes/test_placebos.py",
+)
 """Their tests; a path that does not exist is skipped."""
 CHOICE = ("-m", "not slow and not realdata")
 

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import date, timedelta
 from itertools import permutations
 from typing import Any
 
@@ -293,7 +294,7 @@ def test_all_cases_have_the_cause_of_the_fault(
     assert {loss.builds > 0 for loss in losses} == {True}
     swapped = {loss.is_order for loss in losses}
     if cause != "merged":  # it may take a third record to be alone again
-        assert swapped == ({None} if cause in ("full", "joint") else {True})
+        assert swapped == ({None} if cause in ("full", "replaced", "joint") else {True})
     assert {loss.source_loses for loss in losses} == {cause == "duplicate"}
 
 
@@ -308,6 +309,57 @@ def test_a_late_record_names_the_newer_one_before_which_it_would_have_been_in_ti
     first = losses[0]
     assert first.order == (0, 1, 2, 4, 3) and first.by == ("n4",)
     assert first.reply == "too old: 2025-03-04"
+
+
+class AllowsADay(Keeps):
+    """Refuses a record that is more than a day older than the newest one that it has seen."""
+
+    newest = ""
+
+    def add(self, record: Record) -> None:
+        self.newest = max(self.newest, str(record.timestamp))
+        if date.fromisoformat(self.newest) - date.fromisoformat(str(record.timestamp)) <= DAY:
+            self.records.append(record)
+
+
+DAY = timedelta(days=1)
+
+
+def test_a_late_record_names_the_first_one_after_which_it_was_too_late() -> None:
+    """It is lost if one of those that are two days newer or more comes first.
+
+    There are three of these for n0, two for n1 and one for n2: 3/4 + 2/3 + 1/2 of 120 orders.
+    """
+    losses = list_losses(AllowsADay)
+    assert Counter(loss.cause for loss in losses) == {"late": 230}
+    by_order = {(loss.order, loss.record): loss for loss in losses}
+    assert by_order[(1, 4, 2, 3, 0), "n0"].by == ("n4",)  # after n1 alone, it would be kept
+    assert by_order[(1, 2, 4, 3, 0), "n0"].by == ("n2",)
+
+
+class FirstOfThirdDay(Keeps):
+    """Has three places, one for each third day; the record that arrives first keeps the place."""
+
+    def add(self, record: Record) -> None:
+        places = [date.fromisoformat(str(r.timestamp)).toordinal() % 3 for r in self.records]
+        if date.fromisoformat(str(record.timestamp)).toordinal() % 3 not in places:
+            self.records.append(record)
+
+
+class FirstOfThird(Keeps):
+    """Has three places, one for each third position; the first record keeps the place."""
+
+    def add(self, record: Record) -> None:
+        if record.position % 3 not in [r.position % 3 for r in self.records]:
+            self.records.append(record)
+
+
+@pytest.mark.parametrize("memory", [FirstOfThirdDay, FirstOfThird])
+def test_a_place_that_depends_on_time_is_no_matter_of_lateness(memory: Any) -> None:
+    """n0 and n3, and n1 and n4, have one place: each first one is lost in half of 120 orders."""
+    losses = list_losses(memory)
+    assert Counter(loss.cause for loss in losses) == {"duplicate": 120}
+    assert {loss.source_loses for loss in losses} == {True}
 
 
 def test_a_record_that_arrives_first_and_stays_is_no_matter_of_lateness() -> None:

@@ -84,6 +84,11 @@ class Baseline:
     outdated: int = 0
     """Of these, questions that are shown the outdated value alone in every order that was built."""
 
+    @property
+    def lacks_always(self) -> bool:
+        """Whether no order keeps and shows the evidence of most questions."""
+        return 2 * (self.never_kept + self.never_shown) > self.questions
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
@@ -132,7 +137,10 @@ class Verdict:
             return PROMISE_FAILED
         if self.inconclusive:
             return INCONCLUSIVE
-        return ALWAYS_WRONG if self.is_always_wrong else self.depth
+        is_mild = DEPTHS.index(self.depth) < DEPTHS.index("evidence moves")
+        if self.is_always_wrong or (self.baseline.lacks_always and is_mild):
+            return ALWAYS_WRONG
+        return self.depth
 
     @property
     def label(self) -> str:
@@ -280,7 +288,7 @@ def decide_depth(group: Group, answers: Sequence[Group] = ()) -> Depth:
     if lost + gained:
         net = group.get(NET)
         upper = None if net is None else net.upper
-        is_net_loss = (lost > 0 and not gained) or (upper is not None and upper < 0)
+        is_net_loss = not gained or (upper is not None and upper < 0)
         return "evidence lost" if is_net_loss and not is_better else "evidence moves"
     names = ("V_changed", "retained_changed", "C_changed", "I_changed")
     records, retained, texts, states = (_read(group, name) for name in names)
@@ -337,7 +345,7 @@ def _read_advice(results: Results, policy: str) -> tuple[str, str]:
     return "", ""
 
 
-_JUDGED = ("V_changed", "count.failed_pairs", "count.not_applicable", "anomaly")
+_JUDGED = frozenset({"V_changed", "count.failed_pairs", "count.not_applicable", "anomaly"})
 """Quantities of a memory that was compared, or that could not be."""
 
 
@@ -368,25 +376,7 @@ def read_observed(results: Results, policy: str) -> Mapping[str, Any]:
 
 def _judge_memory(policy: str, results: Results) -> Verdict:
     rows = results.rows.where(policy=policy)
-    routes = rows.where(experiment="routes", arm="")
-    traces = routes.where(model="").group("schedule")
-    evidence = rows.where(experiment="retention", arm="").group("schedule")
-    updates = rows.where(experiment="updates", arm="", model="").group("schedule")
-    trials = rows.where(experiment="overlap", arm="").group("schedule")
-    answers: dict[str, list[Group]] = {}
-    for (schedule, model), group in routes.group("schedule", "model").items():
-        if model:
-            answers.setdefault(schedule, []).append(group)
-    groups = {
-        place[0]: {
-            **group,
-            **evidence.get(place, {}),
-            **updates.get(place, {}),
-            **trials.get(place, {}),
-        }
-        for place, group in traces.items()
-        if place[0] and "V_changed" in group
-    }
+    groups, answers = _group_rows(rows)
     observed = read_observed(results, policy)
     depths: dict[str, Depth] = {
         schedule: decide_depth(group, answers.get(schedule, ()))
@@ -420,6 +410,25 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         command=str(observed.get("command", "")),
         is_incomplete=results.incomplete,
     )
+
+
+def _group_rows(rows: Rows) -> tuple[dict[str, Group], dict[str, list[Group]]]:
+    """Group the rows of a memory by order of arrival: those of its routes, and of each model."""
+    routes = rows.where(experiment="routes", arm="")
+    more = [
+        rows.where(experiment=name, arm="", model="").group("schedule")
+        for name in ("retention", "updates", "overlap")
+    ]
+    groups: dict[str, Group] = {}
+    for place, group in routes.where(model="").group("schedule").items():
+        if place[0] and "V_changed" in group:
+            parts = [group, *(rows_of_part.get(place, {}) for rows_of_part in more)]
+            groups[place[0]] = {name: row for part in parts for name, row in part.items()}
+    answers: dict[str, list[Group]] = {}
+    for (schedule, model), group in routes.group("schedule", "model").items():
+        if model:
+            answers.setdefault(schedule, []).append(group)
+    return groups, answers
 
 
 def _doubt_traces(
@@ -540,7 +549,9 @@ def _list_explored(rows: Rows) -> tuple[str, ...]:
 def _judge_orders(policy: str, rows: Rows, results: Results) -> Verdict:
     """Judge a memory of which only the records that each order keeps were looked at."""
     explored = rows.where(experiment="orders", policy=policy).group("schedule")
-    groups: dict[str, Group] = {place[0]: explored[place] for place in explored if place[0]}
+    groups: dict[str, Group] = {
+        schedule: group for (schedule,), group in explored.items() if schedule
+    }
     depths: dict[str, Depth] = {
         schedule: "different records" if _read(group, "order_change") else "stable"
         for schedule, group in groups.items()

@@ -28,7 +28,7 @@ from routeprism.policies.remedies import sort_events
 from routeprism.records import Case, Record, read_time
 from routeprism.redaction import Redactor
 from routeprism.routes._checks import is_costly
-from routeprism.routes._placebos import Placebos, date_before
+from routeprism.routes._placebos import Placebos, date_after, date_before
 
 T = TypeVar("T")
 
@@ -62,6 +62,8 @@ _MOST_WATCHED = 400
 """Arrivals up to which what is retained is read after each of them; of more, by bisection."""
 _MOST_PARTNERS = 8
 """With how many other records a record is built to find out whether there is room for two."""
+_LATER = (1, 30, 365)
+"""How many days after the newest record placebos are dated, to be newer than any record."""
 _LONGEST_CHAIN = 3
 """How many arrivals that displace a record one after the other are named."""
 
@@ -559,7 +561,11 @@ class _Inquiry:
         number = self._find_placebo(two, [by])
         if number is None:
             late = self._explain_late((blocker,), reply)
-            if late is not None and self._compare(by) != "older" and self._is_refused_after_newer():
+            if (
+                late is not None
+                and self._compare(by) != "older"
+                and self._is_refused_after_newer(blocker)
+            ):
                 return late
             if not self._has_room():
                 return self._conclude("full", (), self._describe_no_room(), reply=reply)
@@ -575,11 +581,11 @@ class _Inquiry:
         is_first_kept = by not in self._build((self.record, blocker)).retained
         return self._conclude("duplicate", (by,), test, reply=reply, source_loses=is_first_kept)
 
-    def _is_refused_after_newer(self) -> bool:
-        """Whether the record is refused after any record that is newer, as late ones are."""
-        records = sort_events(self.rebuilds.case.pool.records)
-        newer = records[records.index(self.record) + 1 :][-_MOST_PARTNERS:]
-        return not any(self._keeps((record, self.record)) for record in newer)
+    def _is_refused_after_newer(self, blocker: Record) -> bool:
+        """Whether the record is refused after any unrelated newer record, as late ones are."""
+        newest, make = sort_events(self.rebuilds.case.pool.records)[-1], self.rebuilds.placebos.make
+        newer = [date_after(newest, make(blocker, at), days) for at, days in enumerate(_LATER)]
+        return not any(self._keeps((placebo, self.record)) for placebo in newer)
 
     def _explain_no_room(self, earlier: tuple[Record, ...], reply: str) -> Loss:
         late = self._explain_late(earlier, reply)
@@ -598,10 +604,10 @@ class _Inquiry:
             record, dated = date_before(self.record, placebos)
             if self._keeps((*dated, record)):
                 # All that had arrived before the first newer record is older.
-                is_newer = [r for r in self._earlier if self._compare(r.id) != "older"]
-                newest = is_newer[0] if is_newer else self._earlier[-1]
+                newer = [r for r in earlier if self._compare(r.id) != "older"]
+                first = newer[0] if newer else earlier[-1]
                 test = f"after older records alone, the memory keeps '{record.id}'"
-                return self._conclude("late", (newest.id,), test, reply=reply)
+                return self._conclude("late", (first.id,), test, reply=reply)
         return None
 
     def _describe_no_room(self) -> str:

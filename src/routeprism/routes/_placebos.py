@@ -104,6 +104,12 @@ def date_before(record: Record, earlier: Sequence[Record]) -> tuple[Record, tupl
     return record.at(record.position + number), dated
 
 
+def date_after(newest: Record, record: Record, days: int) -> Record:
+    """Move a record behind the newest one in source and event time."""
+    timestamp = _subtract_days(newest, -days)
+    return replace(record, position=newest.position + days, timestamp=timestamp)
+
+
 def _subtract_days(record: Record, days: int) -> str | None:
     """Write a day before a record's time in the same format; its own time if that is unknown."""
     text = record.timestamp

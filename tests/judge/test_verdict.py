@@ -347,7 +347,7 @@ def test_a_verdict_in_json() -> None:
         "advice": "helps",
         "command": "routeprism audit",
     }
-    assert repr(verdict) == "<Verdict on memory: promise failed>"
+    assert repr(verdict) == "<Verdict on memory: promise failed (incomplete)>"
     assert "promise failed" in str(verdict)
 
 
@@ -607,7 +607,7 @@ def test_a_leak_is_a_failed_promise() -> None:
         None,
         "",
     )
-    assert promise.witness == "record n3 of user ben in the memory of ada"
+    assert promise.witness == "the record 'n3' of user 'ben' is retained for user 'ada'"
     assert judge_one(make_rows(SOUND), find_leak("d", "x")).promises == ()
 
 

@@ -520,7 +520,9 @@ def _list_promises(policy: str, rows: Rows, results: Results) -> Iterator[Promis
                 yield Promise(name, int(value["trials"]), trials, finding.schedule, witness)
     leaks = [f.value for f in results.findings.get("leaks", ()) if f.policy == policy]
     names = Leak.__dataclass_fields__
-    example = choose_leak([Leak(**{name: leak[name] for name in names}) for leak in leaks])
+    example = choose_leak(
+        [Leak(**{name: leak[name] for name in names if name in leak}) for leak in leaks]
+    )
     if example is not None:
         number = sum(leak.get("routes", 1) for leak in leaks)
         yield Promise("leaked", number, None, "", example.description)

@@ -95,6 +95,7 @@ def test_an_outcome_has_every_order_and_source_order_first() -> None:
     assert list(outcome.evidence.items()) == [("forward", 0.9), ("jitter", 0.5), ("replay", 0.4)]
     assert outcome.outdated == {"forward": 0.1, "jitter": 0.2, "replay": 0.3}
     assert (outcome.questions, outcome.updates) == (40, 10)
+    assert outcome.repair == Repair("memory", "memory", "", None, False)
     # 1 - (0.9 + 0.5 + 0.4) / 3, and (0.1 + 0.2 + 0.3) / 3
     assert outcome.fault == pytest.approx(0.4 + 0.2)
 
@@ -108,6 +109,11 @@ def test_an_outcome_without_labels_has_no_evidence() -> None:
         0,
     )
     assert (outcome.fault, outcome.records, outcome.texts) == (0.0, 0.25, 0.5)
+
+
+def test_questions_are_those_of_the_traces_if_evidence_has_no_number() -> None:
+    rows = [*make_rows({"J": 1.0}, queries=7), make_row("evidence.lost", 0.0, queries=None)]
+    assert measure(rows).questions == 7
 
 
 def test_what_was_not_compared_has_no_outcome() -> None:

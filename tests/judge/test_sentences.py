@@ -666,7 +666,8 @@ def test_one_memory_is_tabulated_by_its_orders() -> None:
         "overlap:k=3": {},
     }
     depths = {"replay": "evidence moves", "jitter:w=2": "stable"}
-    verdict = make_verdict(depths, values, promises=(TORN,))
+    promises = (TORN, replace(TORN, schedule="overlap:k=4"))
+    verdict = make_verdict(depths, values, promises=promises)
     table = read_table(tabulate_memories([verdict]))
     assert table[0] == ("order", "lose evidence", "gain evidence", "records differ", "effect")
     assert table[1][1:] == ("1.5 of 40", "2 of 40", "3 of 40", "evidence moves")

@@ -2,8 +2,8 @@
 
 A simulated model draws every answer at random, by a law that depends on the question and not on the
 order. Each run goes through the estimates, the adjustment (Holm) and the statements that an audit
-uses. A claim is a statement that is marked as a problem: the routes disagree more than the model
-does, order changes accuracy, answers are worse. Limit: 5% of the runs, within simulation error.
+uses. A claim is a verdict other than stable, or a statement of an effect: the routes disagree more
+than the model does, accuracy falls or rises. Limit: 5% of the runs, within simulation error.
 Runs with `--until` look after every user, and stop as soon as their statement holds.
 Run: python benchmarks/false_claims.py [--runs N] [--only fixed|until]; the last results are in
 docs/statistics.md.
@@ -17,14 +17,14 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.experiments import find_range, parse_until
+from routeprism.exhibits import Results
+from routeprism.experiments import parse_until
 from routeprism.experiments._rows import Key, Setting, adjust_p_values, estimate_rows
 from routeprism.experiments._until import open_watch
-from routeprism.experiments.answers import TESTED, answer_statements
-from routeprism.experiments.severity import decide_verdicts, describe_verdict
-from routeprism.judge import describe_answers
-from routeprism.judge import RISK
+from routeprism.experiments.answers import answer_statements
+from routeprism.judge import RISK, describe_answers, judge, state_verdict
 from routeprism.measures import Tally
+from routeprism.quantities import find_quantity
 from routeprism.records import load_benchmark
 from routeprism.runs import Column, EstimateRow, Rows
 
@@ -90,7 +90,7 @@ def simulate_run(
             (_column(name, quantity), "all"): (float(values[user].sum()), questions)
             for name, quantities in drawn.items()
             for quantity, values in quantities.items()
-            if watch is None or quantity in TESTED  # the limits of others take time
+            if watch is None or find_quantity(quantity).is_claim  # the limits of others take time
         }
         tally.append(sums)
         if watch is not None and watch.add(sums):
@@ -103,41 +103,51 @@ def simulate_run(
         benchmark.interval,
         resamples,
         draws=draws,
-        sequential=None if watch is None else find_range,
+        is_sequential=watch is not None,
     )
-    rows = estimate_rows(tally, setting, tested=TESTED)
-    return Rows.of([*_trace_rows(names), *rows, *adjust_p_values(rows)])
+    rows = estimate_rows(tally, setting, is_tested=True)
+    units = next(row.units for row in rows if row.units)
+    return Rows.of([*_trace_rows(names, units, questions), *rows, *adjust_p_values(rows)])
 
 
 def _column(policy: str, quantity: str) -> Column:
     return Column("routes", quantity, policy, "replay", model="random", filler="A")
 
 
-def _trace_rows(names: list[str]) -> list[EstimateRow]:
-    """Give what the traces of memories without an effect show: every order keeps all records."""
+def _trace_rows(names: list[str], users: int, questions: int) -> list[EstimateRow]:
+    """Give what the traces of memories without an effect show: the same to every question."""
     return [
         EstimateRow(
             experiment="routes",
             benchmark="simulated",
             policy=name,
             schedule="replay",
-            quantity="J",
-            estimate=1.0,
+            quantity=quantity,
+            estimate=0.0,
+            queries=users * questions,
+            units=users,
+            unit="user",
         )
         for name in names
+        for quantity in ("retained_changed", "V_changed", "C_changed")
     ]
+
+
+EFFECTS = ("falls with this order", "rises with this order")
+"""How a statement on accuracy ends if it claims an effect."""
 
 
 def list_claims(rows: Rows) -> list[str]:
-    """List every statement of a run that is a claim about order."""
-    verdicts = decide_verdicts(rows)
+    """List every verdict and every statement of a run that claims an effect of order."""
+    verdicts = judge(Results(rows))
     assert len(verdicts) == MEMORIES
-    statements = [
-        *answer_statements(rows),
-        *(describe_verdict(verdict) for verdict in verdicts),
-        *(statement for verdict in verdicts for statement in describe_answers(verdict)),
+    accuracy = (statement for verdict in verdicts for statement in describe_answers(verdict))
+    claims = [
+        *(state_verdict(verdict) for verdict in verdicts if verdict.level != "stable"),
+        *(statement for statement in accuracy if statement.text.endswith(EFFECTS)),
+        *(statement for statement in answer_statements(rows) if statement.severity == "problem"),
     ]
-    return [str(statement) for statement in statements if statement.severity == "problem"]
+    return [str(statement) for statement in claims]
 
 
 def count_false(runs: int, **law: object) -> tuple[float, float]:

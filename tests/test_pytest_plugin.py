@@ -36,10 +36,10 @@ def test_the_example_fails_and_names_the_two_records(example: pytest.Pytester) -
         [
             "*Notes is not order-stable under 1-place disorder (jitter:w=1): a record that is "
             "kept in source order is lost (user 'pool 0', 5 records)",
-            "*smallest reordering that breaks it: move 'note-2024-03-11' “home: has found a flat "
-            "in Porto” after 'note-2024-03-12' “home: keeps bees on the roof in Porto”",
-            "*Lost:   'note-2024-03-12' “home: keeps bees on the roof in Porto”",
-            "*Gained: 'note-2024-03-11' “home: has found a flat in Porto”",
+            "*smallest reordering that breaks it: move 'note-2024-03-11' (“home: has found a flat "
+            "in Porto”) after 'note-2024-03-12' (“home: keeps bees on the roof in Porto”)",
+            "*Lost:   'note-2024-03-12' (“home: keeps bees on the roof in Porto”)",
+            "*Gained: 'note-2024-03-11' (“home: has found a flat in Porto”)",
             "*Cause: 'note-2024-03-11' (“home: has found a flat in Porto”), an older record, "
             "overwrote 'note-2024-03-12' (“home: keeps bees on the roof in Porto”): exchanging "
             "'note-2024-03-11' brings 'note-2024-03-12' back; in the opposite order of the two "
@@ -141,8 +141,8 @@ def test_questions_reach_what_is_exposed() -> None:
         "record, higher: unrelated records in place of 'r2' are shown as well; in the opposite "
         "order of the two it is there\n"
     ) in text
-    assert "move 'r1' “tea is black” after 'r2' “rain in May”" in text
-    assert "Lost:   'r1' “tea is black”" in text and "Gained: 'r2' “rain in May”" in text
+    assert "move 'r1' (“tea is black”) after 'r2' (“rain in May”)" in text
+    assert "Lost:   'r1' (“tea is black”)" in text and "Gained: 'r2' (“rain in May”)" in text
     # Two of three records are the same after one exchange: 1/3 of the union, after two 0.
     assert_order_stable(Everything, [TEXTS], questions=["?"], arrival="jitter:w=1", min_jaccard=0.3)
 
@@ -185,7 +185,7 @@ def test_evidence_alone_can_be_required() -> None:
     assert_order_stable(Last, [TEXTS], evidence=["r0", "r1"])  # source order loses both anyway
     text = message(Last, [TEXTS], evidence=["r0", "r3"])
     assert "evidence that is kept in source order is lost" in text
-    assert "Lost:   'r3' “a boat of wood”" in text and "Gained" not in text
+    assert "Lost:   'r3' (“a boat of wood”)" in text and "Gained" not in text
     assert "Cause: the memory was full, and 'r3' (“a boat of wood”) had to leave: " in text
     assert "Share of the evidence left: 0, required 1 or more" in text
     with pytest.raises(SpecError, match="names the record 'r9'"):

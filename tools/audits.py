@@ -17,7 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from routeprism.experiments.severity import MemoryVerdict, decide_verdicts
+from routeprism.exhibits import format_count
+from routeprism.judge import GAINED, LOST
 from routeprism.policies import make_policy, registered_policies
 from routeprism.runs import EstimateRow, Rows
 
@@ -106,7 +107,8 @@ class Row:
     system: System
     command: str
     origin: str
-    verdict: MemoryVerdict | None
+    level: str
+    """The level of its verdict."""
     rows: Rows
     calls: str = "none"
     notes: list[str] = field(default_factory=list)
@@ -132,13 +134,13 @@ def audit(system: System, benchmark: str, folder: Path) -> Row:
     run = folder / f"{benchmark}-{len(list(folder.iterdir()))}"
     found = run_command([*words, "--run", str(run), "--json"], system.path)
     rows = Rows.of([EstimateRow(**row) for row in found["estimates"]])
-    verdicts = [one for one in decide_verdicts(rows) if one.policy == system.name]
+    levels = [verdict["level"] for verdict in found["verdicts"] if verdict["policy"] == system.name]
     prefix = f"PYTHONPATH={system.path} " if system.path is not None else ""
     row = Row(
         system,
         f"{prefix}routeprism {' '.join(words)}",
         describe_origin(system),
-        verdicts[0] if verdicts else None,
+        levels[0] if levels else "not decided",
         rows,
         notes=found["notes"],
     )
@@ -184,12 +186,26 @@ def count_calls(system: System, benchmark: str) -> str:
     return f"{cost['calls']:,} calls, {cost['input_tokens']:,} tokens"
 
 
-def show_share(row: Row, schedule: str, quantity: str) -> str:
-    """Show a share of questions as a percentage; a dash if it does not apply."""
-    chosen = row.rows.where(policy=row.system.name, quantity=quantity, stratum="all")
-    named = {schedule, f"{schedule},seed=0", f"{schedule}:seed=0"}
-    values = [one.estimate for one in chosen if one.schedule in named and not one.mask]
-    return "–" if not values or values[0] is None else f"{100 * values[0]:.0f}%"
+def count_questions(row: Row, schedule: str, quantity: str) -> tuple[str, int]:
+    """Return how many questions a share is, and of how many; a dash and 0 if it does not apply."""
+    chosen = row.rows.where(policy=row.system.name, quantity=quantity, stratum="all", mask="")
+    schedules = {schedule, f"{schedule},seed=0", f"{schedule}:seed=0"}
+    for estimate in chosen:
+        if estimate.schedule in schedules and estimate.estimate is not None and estimate.queries:
+            return format_count(estimate.estimate * estimate.queries), estimate.queries
+    return "–", 0
+
+
+def show_count(row: Row, schedule: str, quantity: str) -> str:
+    """Show how many of how many questions a share is; a dash if it does not apply."""
+    number, total = count_questions(row, schedule, quantity)
+    return f"{number} of {total}" if total else number
+
+
+def show_change(row: Row, schedule: str) -> str:
+    """Show how many questions lose evidence, and how many gain some."""
+    (lost, total), (gained, _) = (count_questions(row, schedule, name) for name in (LOST, GAINED))
+    return f"−{lost} +{gained} of {total}" if total else lost
 
 
 def show_anomalies(row: Row) -> str:
@@ -203,17 +219,15 @@ def show_anomalies(row: Row) -> str:
 
 def show_row(number: int, row: Row, *, updates: bool) -> str:
     """Write one line of a table."""
-    level = row.verdict.level if row.verdict is not None else "not decided"
     name = f"`{row.system.spec}`"
     if row.system.path is not None:
         name += " (1.x)"
-    lost = [show_share(row, schedule, "evidence_lost") for schedule in COLUMNS]
-    cells = [str(number), name, level, *lost]
+    cells = [str(number), name, row.level, *(show_change(row, schedule) for schedule in COLUMNS)]
     cells.insert(-1, show_anomalies(row))
-    cells.append(show_share(row, "replay", "recall.exposed.forward"))
+    cells.append(show_count(row, "replay", "all_covered.exposed.forward"))
     if updates:
         cells += [
-            show_share(row, "replay", f"{quantity}.{side}")
+            show_count(row, "replay", f"{quantity}.{side}")
             for quantity in ("stale_only", "stale_last")
             for side in ("forward", "route")
         ]
@@ -224,7 +238,7 @@ def show_row(number: int, row: Row, *, updates: bool) -> str:
 HEADER = (
     "#",
     "memory",
-    "severity",
+    "verdict",
     "ordinary disorder",
     "late batch",
     "reversal",

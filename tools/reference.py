@@ -23,13 +23,13 @@ from routeprism.measures import (
     OUTDATED_ANSWERS,
     RETENTION,
     UPDATES,
-    Coordinate,
 )
+from routeprism.quantities import Quantity
 from routeprism.settings import Option, options_of
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
-_SECTIONS: Mapping[str, Sequence[Coordinate[Any]]] = {
+_SECTIONS: Mapping[str, Sequence[Quantity[Any]]] = {
     "Of every pair of routes": COORDINATES,
     "With support labels": RETENTION,
     "With several builds of a route (`--builds`)": BUILD_COORDINATES,
@@ -371,15 +371,23 @@ def coordinates() -> str:
         "",
         "This page is for readers of `estimates.csv` and authors of gates: it defines every",
         "`quantity`. `make docs-reference` generates it from the program. References are to the",
-        "paper, and an empty cell means that the value has no special meaning. The",
-        "[glossary](glossary.md) has plain words.",
+        "paper, and an empty cell means that the value has no special meaning. *Better* names the",
+        "direction that is better by itself: a change of order can gain evidence because source",
+        "order shows too little, so some quantities have none. `--until` accepts every quantity",
+        "with a range. A [quantity of your own](../experiments.md#a-quantity-of-your-own) can have",
+        "all of these.",
     ]
     for title, every in _SECTIONS.items():
-        lines += ["", f"## {title}", "", "| name | symbol | meaning | 0 | 1 | defined in |"]
-        lines += ["| --- | --- | --- | --- | --- | --- |"]
-        for one in every:
-            cells = (one.symbol, one.meaning, one.zero, one.meaning_of_one, one.reference)
-            lines.append(f"| {_code(one.name)} | {' | '.join(map(_cell, cells))} |")
+        headings = ("name", "plain name", "symbol", "meaning", "0", "1", "range", "better")
+        lines += ["", f"## {title}", "", f"| {' | '.join(headings)} | defined in |"]
+        lines += ["| --- " * (len(headings) + 1) + "|"]
+        for quantity in every:
+            cells = (
+                *(quantity.plain, quantity.symbol, quantity.meaning, quantity.zero),
+                *(quantity.meaning_of_one, _write_range(quantity)),
+                *(quantity.better, quantity.reference),
+            )
+            lines.append(f"| {_code(quantity.name)} | {' | '.join(map(_cell, cells))} |")
     lines += ["", "## Derived from these", "", "Q stands for any quantity above.", ""]
     lines += ["| name | meaning | page |", "| --- | --- | --- |"]
     lines += [_derived(*one) for one in _DERIVED]
@@ -393,6 +401,10 @@ def coordinates() -> str:
     lines += ["| name | meaning | page |", "| --- | --- | --- |"]
     lines += [_derived(*one) for one in _COUNTS]
     return "\n".join(lines) + "\n"
+
+
+def _write_range(quantity: Quantity[Any]) -> str:
+    return "" if quantity.range is None else "{:g} to {:g}".format(*quantity.range)
 
 
 def _derived(name: str, meaning: str, page: str, at: str) -> str:

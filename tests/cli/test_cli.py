@@ -118,15 +118,8 @@ def test_an_audit_says_what_changed_and_where_it_is_kept(cli: Cli, own_data_path
         "[1.000,",
         "1.000]",
     ]
-    sentences = [line for line in lines if line.startswith("recent:k=1: ")]
-    assert "replay: every pair changed its sources" in sentences[-1]
-    assert "J = 0.000 [0.000, 0.000]" in sentences[-1]
-    (sentence,) = [line for line in lines if line.startswith("raw: Only internal state differs")]
-    assert sentence.endswith("questions see the same")
-    assert lines[-2:] == [
-        "Run: out (estimates.csv, run.sqlite, manifest.json)",
-        "Report: out/report.html",
-    ]
+    assert any(line.startswith("recent:k=1: evidence moves. ") for line in lines)
+    assert lines[-1] == "Report: out/report.html (--verbose prints everything)"
 
 
 @pytest.mark.slow

@@ -94,8 +94,8 @@ def test_one_memory_takes_25_lines(
     commands = [line for line in ended.out.splitlines() if line.startswith("  Next: ")]
     assert len(commands) <= 1
     # All that is printed but commands and paths fits into 80 columns.
-    others = [line for line in ended.out.splitlines() if "routeprism" not in line]
-    assert max(len(line.rstrip()) for line in others if "Report: " not in line) <= 80
+    texts = [line for line in ended.out.splitlines() if "routeprism" not in line]
+    assert max(len(line.rstrip()) for line in texts if "Report: " not in line) <= 80
 
 
 @pytest.mark.slow

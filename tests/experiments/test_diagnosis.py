@@ -1,16 +1,14 @@
-"""The interface table and its sentence: one rule after the other, on memories made for it."""
+"""The layers that order reaches and the causes of losses, on memories made for them."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 import routeprism
+from routeprism.experiments import tabulate_layers
 from routeprism.policies import Block, Exposure
 from routeprism.records import Benchmark, Case, Pool, Question, Record
 from routeprism.routes import Loss
-from routeprism.runs import StoredRun
 
 pytestmark = pytest.mark.usefixtures("only_reversal")
 
@@ -86,81 +84,80 @@ class Still(Quiet):
 
 
 CASES = [
-    (
-        Choosy,
-        4,
-        "every pair changed its sources: different records are shown, although the same are kept",
-    ),
-    ("recent:k=1", 4, "every pair changed its sources: different records are kept"),
-    (
-        Summaries,
-        4,
-        "order reaches the context but not the sources, every pair changed its text: "
-        "topic-summary blocks are rewritten",
-    ),
-    (
-        Mostly,
-        20,
-        "order reaches the context but hardly the sources (1 of 20), every pair changed its text: "
-        "topic-summary blocks are rewritten",
-    ),
-    (
-        Shuffled,
-        4,
-        "order reaches the context but not the sources, every pair changed its text: "
-        "the same blocks are shown in a different order",
-    ),
-    (Hidden, 4, "every pair changed its retained set, but nothing that was exposed"),
-    (Quiet, 4, "every pair changed its internal state, and nothing else changed"),
-    (Still, 4, "order changed nothing: sources and context stayed the same"),
-    ("source-order(raw)", 4, "order changed nothing: sources, context and state stayed the same"),
+    # Questions that differ, layer by layer: kept, shown, text, and state (None if it has none).
+    (Choosy, 4, (0, 4, 4, 4)),
+    ("recent:k=1", 4, (4, 4, 4, 4)),
+    (Summaries, 4, (0, 0, 4, 4)),
+    (Mostly, 20, (0, 1, 20, 20)),
+    (Shuffled, 4, (0, 0, 4, 4)),
+    (Hidden, 4, (4, 0, 0, 4)),
+    (Quiet, 4, (0, 0, 0, 4)),
+    (Still, 4, (0, 0, 0, None)),
+    ("source-order(raw)", 4, (0, 0, 0, 0)),
 ]
+LAYERS = ("records kept", "records shown", "text", "internal state")
 
 
-@pytest.mark.parametrize(("memory", "questions", "expected"), CASES)
-def test_each_rule(memory, questions, expected) -> None:
+def name_of(memory) -> str:
+    return memory if isinstance(memory, str) else memory.__name__
+
+
+def list_layers(result) -> list[str]:
+    return [str(statement) for statement in result.statements if statement.kind == "layers"]
+
+
+@pytest.mark.parametrize(("memory", "questions", "numbers"), CASES)
+def test_each_layer_counts_its_questions(memory, questions, numbers) -> None:
     result = routeprism.audit(benchmark(questions), memory, resamples=100)
-    name = memory if isinstance(memory, str) else memory.__name__
-    (layers,) = [str(statement) for statement in result.statements if statement.kind == "layers"]
-    assert layers.startswith(f"{name}: {expected}; J = ")
+    counts = ", ".join(
+        f"{layer} {number} of {questions}"
+        for layer, number in zip(LAYERS, numbers, strict=True)
+        if number is not None
+    )
+    (layers,) = list_layers(result)
+    start = f"{name_of(memory)}, reversal: questions that differ: {counts}; J = "
+    assert layers.startswith(start)
 
 
-def test_schedules_that_say_the_same_are_said_together() -> None:
+def test_each_schedule_has_its_layers() -> None:
+    """Reversal and half-swap move all four records to another half."""
     result = routeprism.audit(
         benchmark(), "recent:k=2", Quiet, schedules=["replay", "half-swap"], resamples=100
     )
-    layers = tuple(str(statement) for statement in result.statements if statement.kind == "layers")
-    assert layers == (
-        "recent:k=2: replay and half-swap: every pair changed its sources: different records are "
-        "kept; J = 0.000 (one user, no interval)",
-        "Quiet: replay and half-swap: every pair changed its internal state, and nothing else "
-        "changed; J = 1.000 (one user, no interval)",
-    )
+    layers = {
+        (statement.policy, statement.schedule): "".join(map(str, statement.parts))
+        for statement in result.statements
+        if statement.kind == "layers"
+    }
+    for schedule in ("replay", "half-swap"):
+        assert layers["recent:k=2", schedule] == (
+            "questions that differ: records kept 4 of 4, records shown 4 of 4, text 4 of 4, "
+            "internal state 4 of 4; J = 0.000 (one user, no interval)"
+        )
+        assert layers["Quiet", schedule] == (
+            "questions that differ: records kept 0 of 4, records shown 0 of 4, text 0 of 4, "
+            "internal state 4 of 4; J = 1.000 (one user, no interval)"
+        )
+    assert len(layers) == 4
 
 
 @pytest.mark.slow
-def test_the_table_is_kept_with_the_run(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    routeprism.audit("sample", "raw", "focal", models=["reader"], draws=2, resamples=100, run=run)
-    with StoredRun(run) as stored:
-        lines = {finding.policy: finding for finding in stored.findings("routes", "layers")}
-        values = {
-            finding.policy: finding.value for finding in stored.findings("routes", "diagnosis")
-        }
-    raw = lines["raw"]
-    assert (raw.interface, raw.schedule) == ("budget", "replay")
-    assert {name: raw.value[name] for name in ("pairs", "retained", "V", "C", "I", "blocks")} == {
-        "pairs": 165,
-        "retained": 0,
-        "V": 0,
-        "C": 0,
-        "I": 165,
-        "blocks": 0,
-    }
-    assert raw.value["J"] == [1, 1, 1]
-    assert set(raw.value["answers"]["reader"]) == {"H", "D_res", "Delta_rep"}
-    assert lines["focal"].value["V"] == lines["focal"].value["blocks"] == 165
-    assert values["raw"].startswith("raw: every pair changed its internal state")
+def test_the_table_has_the_counts_of_the_rows() -> None:
+    """Raw keeps all records and shows them in source order; focal shows those near the last."""
+    result = routeprism.audit("sample", "raw", "focal", models=["reader"], draws=2, resamples=100)
+    (table,) = tabulate_layers(result.results)
+    cells = {row[0]: dict(zip(table.columns, map(str, row), strict=True)) for row in table.rows}
+    raw = cells["raw"]
+    assert [raw[name] for name in ("kept", "shown", "text", "state")] == [
+        "0 of 165",
+        "0 of 165",
+        "0 of 165",
+        "165 of 165",
+    ]
+    assert raw["J"].startswith("1.000")
+    assert cells["focal"]["shown"] == "165 of 165"
+    differ = result.value("H", policy="focal", model="reader", arm="", mask="", experiment="routes")
+    assert cells["focal"]["answers differ (reader)"].startswith(f"{differ.estimate:.3f}")
 
 
 @pytest.mark.parametrize("number_of_questions", [3, 5])

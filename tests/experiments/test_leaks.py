@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -66,13 +67,18 @@ def test_a_memory_that_all_users_share_is_a_finding_in_every_output(
     done = cli(*arguments)
     leak = "the record 'u01-r0' of user 'u01' is shown to user 'u02' for the question "
     assert done.code == 3
-    assert f"{shared_memories}: leak: {leak}" in done.out
+    assert leak in " ".join(done.out.split())
     document = json.loads(cli(*arguments, "--json").out)
-    start = f"{shared_memories}: leak: the record '"  # which one: the table is longer now
-    assert any(sentence.startswith(start) for sentence in document["sentences"])
-    assert document["missing"]["routes"] == 60  # two routes of each of 30 users
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert "Leak: the record 'u" in page
+    (verdict,) = document["verdicts"]
+    assert (verdict["level"], verdict["severity"]) == ("promise failed", "problem")
+    (promise,) = verdict["promises"]
+    assert promise["promise"] == "leaked"
+    # Which one: the memory that all users share still has what the first audit added.
+    assert promise["witness"].startswith("the record 'u")
+    assert any(promise["witness"] in sentence for sentence in document["sentences"])
+    assert promise["failed"] == document["missing"]["routes"] == 60  # two of each of 30 users
+    page = html.unescape((run / "report.html").read_text(encoding="utf-8"))
+    assert promise["witness"] in page
     with StoredRun(run) as stored:
         finding = stored.findings("leaks")[0]
     assert finding.value["owner"] != finding.value["user"] == finding.user
@@ -93,13 +99,17 @@ class LateLeak(LastThree):
 def test_a_leak_fails_its_routes_and_no_others(six_pools: Benchmark) -> None:
     result = routeprism.audit(six_pools, LateLeak, resamples=100, schedules=["replay"])
     question = six_pools.cases[4].questions[0].text
-    assert any(
-        f"leak: the record 'u04-r0' of user 'u04' is shown to user 'u05' for the question "
-        f"{question!r}. No number includes the 2 routes that leaked" in sentence
-        for sentence in result.sentences
-    )
-    row = result.value("J")
-    assert row.units == 5
+    (verdict,) = result.verdicts
+    (promise,) = verdict.promises
+    assert (promise.promise, promise.failed, promise.of) == ("leaked", 2, None)
+    leak = f"the record 'u04-r0' of user 'u04' is shown to user 'u05' for the question {question!r}"
+    assert promise.witness == leak
+    assert f"2 routes leaked and are in no number: {leak}" in str(verdict)
+    assert result.value("J").units == 5
+    labelled = sum(len(case.questions) for case in six_pools.cases if case.pool.user != "u05")
+    assert verdict.questions == labelled
+    assert verdict.is_incomplete and verdict.is_red
+    assert (verdict.repair, verdict.advice) == ("", "")  # no order and no queue keeps users apart
 
 
 def test_an_id_that_no_user_has_breaks_the_contract(six_pools: Benchmark) -> None:

@@ -78,13 +78,11 @@ def test_a_memory_that_fails_in_nearly_every_order_is_the_headline(tmp_path: Pat
         "Strict, uniform: the memory raises an error in 8 of 12 orders, and the following "
         "numbers cover only the remaining 4; "
     )
-    (reach,) = exploration.reaches
-    assert (reach.layer, reach.title) == (
-        "unknown",
-        "The memory raises an error in 67% of orders",
-    )
+    (verdict,) = exploration.verdicts
+    assert (verdict.level, verdict.severity) == ("inconclusive", "warning")
+    assert verdict.inconclusive == "the memory raises an error in most orders"
     page = write_report(run).read_text()
-    assert "<h1>The memory raises an error in 67% of orders.</h1>" in page
+    assert f"<h1>This memory allows no conclusion: {verdict.inconclusive}.</h1>" in page
 
 
 def test_a_memory_that_never_fails_has_no_such_row() -> None:

@@ -75,7 +75,7 @@ def test_a_real_effect_is_claimed_after_stopping_early(
     law: dict[str, Any] = {"users": 120, "questions": 5, "draws": 2, "concentration": 0.5}
     rows = simulation.simulate_run(1, **law, resamples=10, until="Delta_rep±0.1")
     (claim,) = simulation.list_claims(rows)
-    assert claim.startswith("memory-7: Answers get worse")
+    assert claim.startswith("memory-7: answers worse. ")
     assert next(row.units for row in rows if row.quantity == "Delta_rep") < 120
 
 
@@ -118,7 +118,7 @@ def test_a_real_effect_is_still_claimed(simulation: ModuleType) -> None:
     ]
     adjusted = simulation.adjust_p_values(changed)
     claims = simulation.list_claims(simulation.Rows.of([*changed, *adjusted]))
-    assert any(claim.startswith("memory-7: Answers get worse") for claim in claims)
+    assert any(claim.startswith("memory-7: answers worse. ") for claim in claims)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from routeprism.experiments.repairs import summarise_remedies
 
 import routeprism
 from routeprism.experiments import Audit
-from routeprism.runs import Rows
+from routeprism.judge import read_verdicts, tabulate_repairs
+from routeprism.runs import Rows, StoredRun
 
 from .update_faults import (
     AddsOnly,
@@ -332,17 +332,18 @@ def test_displacements_over_an_arrival_model_are_means_over_its_orders(own_data:
 
 
 def test_a_recommended_repair_names_what_it_does_to_old_values(own_data: OwnData) -> None:
-    """A window of one record, reversed: `a` is left; held back with w=1, both are shown."""
+    """A window of one record, reversed: `a` is left; a window of two shows both."""
     remedies = routeprism.remedy(
         write_chain(own_data, "ab"), "recent:k=1", schedules=["replay"], arrivals=[], resamples=100
     )
-    (advice,) = (s for s in remedies.statements if s.kind == "recommendation")
-    assert "".join(map(str, advice.parts)).endswith(
-        "Questions that end with the old value: 0 of 1 instead of 1 under reversal"
-    )
-    (benefit, _) = summarise_remedies(remedies.results)
-    column = benefit.columns.index("old value alone")
-    assert {line[0]: line[column] for line in benefit.rows}["(no repair)"] == "1 of 1"
+    (advice,) = remedies.remedies()
+    assert advice.spec == "recent:k=2"
+    # A mean over source order, which shows `b`, and reversal.
+    assert "0 instead of 0.5 of 1 questions with the outdated value" in advice.text
+    (table,) = tabulate_repairs(remedies.results)
+    column = table.columns.index("outdated")
+    outdated = {str(line[0]): str(line[column]) for line in table.rows}
+    assert (outdated["(no repair)"], outdated["recent:k=2"]) == ("0.5 of 1", "0 of 1")
 
 
 def test_a_record_that_arrives_again_counts_with_its_last_arrival(own_data: OwnData) -> None:
@@ -391,5 +392,8 @@ def test_the_report_has_a_section(tmp_path: Path, cli: Callable[..., Any]) -> No
     assert ended.code == 0
     text = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "Which value a memory ends with" in text
-    actions = text[text.index('class="actions"') :].partition("</section>")[0]
-    assert "resolving by event time prevents" in actions
+    assert "resolving by event time prevents" in text
+    with StoredRun(run) as stored:
+        (verdict,) = read_verdicts(stored)
+    assert verdict.level == "evidence lost"
+    assert f">{verdict.level}</span>" in text

@@ -112,7 +112,7 @@ def test_a_model_at_floor_concludes_nothing_from_accuracy(scripted, pools) -> No
     (report,) = [sentence for sentence in result.sentences if ", read by scripted" in sentence]
     assert "the model is at floor and accuracy allows no conclusion" in report
     (plain,) = [str(statement) for statement in result.statements if statement.kind == "accuracy"]
-    assert "0% in source order, 0% under reversal: no answer is correct, so the model is" in plain
+    assert "0.000 [0.000, 0.000] under reversal (12 questions): no answer is correct, so" in plain
     assert "small" not in plain
 
 

@@ -55,6 +55,7 @@ def test_a_derived_quantity_knows_its_base(
         ("count.notes_differ_key_words", "notes that differ in key words", "", None),
         ("V_changed_count", "different records shown", "lower", None),
         ("context_length.route", "length of the context", "", None),
+        ("count.assignment_ties", "ties in assignment that processing order decided", "", None),
         ("unheard_of", "unheard_of", "", None),
     ],
 )
@@ -183,10 +184,8 @@ def test_the_list_of_coordinates_gives_the_plain_name_the_direction_and_the_rang
     cli: Any,
 ) -> None:
     document = json.loads(cli("list", "coordinates", "--json").out)
-    assert document["J"] == (
-        "overlap of the exposed source sets of the two routes (Eq. 1); "
-        "“overlap of the records shown”; higher is better; from 0 to 1"
-    )
+    assert document["J"] == "overlap of the records shown; higher is better; from 0 to 1"
+    assert document["Delta"] == "change of correctness; from -1 to 1"
 
 
 def test_a_run_without_the_newer_counts_of_evidence_is_not_compared(tmp_path: Path) -> None:

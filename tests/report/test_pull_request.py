@@ -172,7 +172,7 @@ def test_the_action_audits_compares_comments_and_fails(
         assert (configuration["resamples"], configuration["schedules"]) == (100, ["replay"])
     summary = (tmp_path / "summary").read_text(encoding="utf-8")
     assert summary.startswith("<!-- routeprism -->\n### RoutePrism: this change makes 1 of 2 ")
-    assert "worse" in summary and "routeprism remedy sample" in summary
+    assert "worse" in summary and "- Next: `routeprism audit sample" in summary
     outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert Path(outputs["comment-file"]).read_text(encoding="utf-8") == summary
 

@@ -306,6 +306,17 @@ class VerdictOptions(Printing):
 
 
 @dataclass(frozen=True)
+class Witnesses:
+    """Where findings are saved as tests."""
+
+    save: Path | None = output_option(
+        None,
+        help="Also write each finding as a pytest test with its witness to this file.",
+        flag="--save",
+    )
+
+
+@dataclass(frozen=True)
 class Output(VerdictOptions):
     """Where the run is kept, and what is printed."""
 

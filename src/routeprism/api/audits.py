@@ -47,6 +47,7 @@ from routeprism.models import Allowance
 from routeprism.orders import FORWARD, ArrivalModel, Schedule, parse_arrival, parse_schedule
 from routeprism.policies import Policy, make_policy, parse_interface, unwrap_policy
 from routeprism.policies.remedies import list_remedies
+from routeprism.review.witnesses import save_witnesses
 from routeprism.routes import is_costly
 from routeprism.settings import make_settings, options_of
 from routeprism.workers import crew_of, open_cluster
@@ -215,6 +216,9 @@ def perform(
         audit = _PERFORMERS[request.command](request, execution)
         if shard is not None:
             shard.finish()
+    save = getattr(request.settings, "save", None)
+    if save is not None and not request.settings.dry_run:
+        save_witnesses(audit, request.benchmark, Path(save))
     return audit
 
 

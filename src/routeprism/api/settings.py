@@ -55,7 +55,7 @@ _COMMANDS: Mapping[str, _Command] = {
         (
             *(*_SOURCE, subjects.ArrivalsOptions, subjects.Schedules, subjects.Checks),
             *(subjects.Construction, runs.Readers, runs.Instructions, _Experiments),
-            *(*_MODELS, runs.Stopping, *_RUN),
+            *(*_MODELS, runs.Stopping, *_RUN, runs.Witnesses),
         ),
     ),
     "restore": _Command(
@@ -72,6 +72,7 @@ _COMMANDS: Mapping[str, _Command] = {
         (
             *(*_SOURCE, subjects.ArrivalsOptions, subjects.Schedules, subjects.Repairs),
             *(subjects.Checks, runs.Readers, runs.Instruction, *_MODELS, *_RUN),
+            runs.Witnesses,
         ),
         without=("comparators",),
     ),

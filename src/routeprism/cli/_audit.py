@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -175,37 +175,58 @@ def _show(audit: Audit, settings: Any, *, is_published: bool = False) -> None:
     """
     console = SafeConsole()
     width, is_verbose = console.width, getattr(settings, "verbose", False)
-    verdicts = audit.verdicts
-    repairs = tabulate_repairs(audit.results)
+    verdicts, repairs = audit.verdicts, tabulate_repairs(audit.results)
     tables = [*tabulate_memories(verdicts), *repairs]
-    warnings = [s for s in audit.statements if not s.policy and s.severity in _ALARMS]
-    first = fold_texts([describe_run(audit)], width, 2)
-    first += fold_texts(map(str, warnings), width, _MOST_WARNINGS)
+    first = _list_first_lines(audit, width)
     captions = [fold_texts([table.caption], width) for table in tables]
-    notes = [f"Note: {name_flags(note, settings)}" for note in audit.notes]
-    last = shorten_notes(notes, _FEWEST_NOTES, width)
-    room = _MOST_LINES - len(first) - len(last) - _FRAME
-    room -= sum(
-        len(table.rows) + len(caption) + 2 for table, caption in zip(tables, captions, strict=True)
-    )
+    last = _list_last_lines(audit, settings, width)
     console.say_whole(*first)
     for table, caption in zip(tables, captions, strict=True):
         console.print(render_table(table))
         console.say_whole(*caption, style="dim")
     is_brief = len(verdicts) > 1 and not is_verbose
+    room = _MOST_LINES - _FRAME - len(first) - len(last) - sum(map(len, captions))
+    room -= sum(len(table.rows) + 2 for table in tables)
+    most = None if is_verbose or repairs else max(_FEWEST_LINES, 0 if is_brief else room)
     for verdict in verdicts:
-        most = None if is_verbose or repairs else max(_FEWEST_LINES, 0 if is_brief else room)
-        phrases = ["".join(map(str, p)) for p in explain_verdict(verdict, is_brief=is_brief)]
+        phrases = _list_phrases(audit, verdict, is_brief=is_brief)
         _print_memory(console, verdict, audit.directory, fold_texts(phrases, width - 2, most))
     if is_published:
-        for table in tabulate_layers(audit.results):
-            _print_table(console, table)
-        console.print(audit.limits, style="dim", highlight=False)
+        _print_layers(console, audit)
+    _print_restoration(console, audit)
     if is_verbose:
         _print_details(console, audit, {table.name for table in tables})
-    console.say_whole(*(fold_texts(notes, width) if is_verbose else last))
+    console.say_whole(*last)
     if audit.directory is not None:
         console.say_whole(f"Report: {audit.directory / REPORT} (--verbose prints everything)")
+
+
+def _list_first_lines(audit: Audit, width: int) -> list[str]:
+    """List what was audited, and what is wrong with the whole run."""
+    warnings = [str(s) for s in audit.statements if not s.policy and s.severity in _ALARMS]
+    lines = fold_texts([describe_run(audit)], width, 2)
+    return lines + fold_texts(warnings, width, _MOST_WARNINGS)
+
+
+def _list_last_lines(audit: Audit, settings: Any, width: int) -> Sequence[str]:
+    """List the notes: the first ones in a line each, or all of them if asked for."""
+    notes = [f"Note: {name_flags(note, settings)}" for note in audit.notes]
+    if getattr(settings, "verbose", False):
+        return fold_texts(notes, width)
+    return shorten_notes(notes, _MOST_NOTES, width)
+
+
+def _print_restoration(console: SafeConsole, audit: Audit) -> None:
+    """Print what records are worth that were put back, if any were."""
+    statements = [str(s) for s in audit.statements if s.kind == "restoration"]
+    console.say_whole(*fold_texts(statements, console.width))
+
+
+def _print_layers(console: SafeConsole, audit: Audit) -> None:
+    """Print the table of the paper, with the rule that its intervals follow."""
+    for table in tabulate_layers(audit.results):
+        _print_table(console, table)
+    console.print(audit.limits, style="dim", highlight=False)
 
 
 _ALARMS = ("warning", "problem")
@@ -213,8 +234,20 @@ _MOST_WARNINGS = 3
 _MOST_LINES, _FRAME = 25, 4
 """How many lines the audit of one memory takes, and how many of them are level, command, report."""
 _FEWEST_LINES = 6
-"""How many lines explain a memory, if it needs so many."""
-_FEWEST_NOTES = 3
+"""How many lines an explanation may take in any case."""
+_MOST_NOTES = 3
+
+
+def _list_phrases(audit: Audit, verdict: Verdict, *, is_brief: bool) -> list[str]:
+    """List what explains a verdict, and what the run found out about changed facts."""
+    phrases = ["".join(map(str, parts)) for parts in explain_verdict(verdict, is_brief=is_brief)]
+    phrases += [
+        statement.text
+        for statement in audit.statements
+        if statement.policy == verdict.policy
+        and (statement.kind, statement.severity) == ("updates", "problem")
+    ]
+    return phrases
 
 
 def _print_memory(
@@ -222,7 +255,7 @@ def _print_memory(
 ) -> None:
     """Print the level of a memory, the lines that explain it, and what to do next."""
     mark = "".join(f" [{flag}]" for flag in verdict.flags)
-    console.say_whole(f"{verdict.policy}: {verdict.level}{mark}", style="bold")
+    console.say_whole(f"{verdict.policy}: {verdict.label}{mark}", style="bold")
     console.say_whole(*(f"  {line}" for line in lines))
     if command := choose_command(verdict, "" if run is None else str(run)):
         console.say_whole(f"  Next: {command}")

@@ -58,8 +58,8 @@ class SafeConsole(Console):
                 yield Segment(printable(segment.text, lines=True), segment.style)
 
 
-_LONGEST_TEXT = 5
-"""How many lines one of several texts takes at most, if they may take only so many."""
+_LONGEST_TEXT = 7
+"""How many lines one of several texts may take where their number is limited."""
 
 
 def fold_texts(texts: Iterable[str], width: int, most: int | None = None) -> list[str]:

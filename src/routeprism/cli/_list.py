@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from operator import attrgetter
 from typing import Any
 
 from rich.table import Table
@@ -103,8 +102,9 @@ def _coordinates() -> Names:
     from routeprism.quantities import list_quantities
 
     entries = {}
-    for quantity in filter(attrgetter("meaning"), list_quantities()):
-        details = [f"{quantity.meaning} ({quantity.reference})", f"“{quantity.plain}”"]
+    for quantity in list_quantities():
+        has_plain = quantity.plain != quantity.name
+        details = [quantity.plain if has_plain else quantity.meaning or quantity.name]
         if quantity.better:
             details.append(f"{quantity.better} is better")
         if quantity.range is not None:

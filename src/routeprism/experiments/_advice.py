@@ -45,6 +45,8 @@ def try_repairs(outcome: AuditOutcome, verdicts: Sequence[Verdict]) -> Iterator[
     policies = {policy.name: policy for policy in outcome.plan.policies}
     for verdict in verdicts:
         policy = policies[verdict.policy]
+        if any(promise.promise == "leaked" for promise in verdict.promises):
+            continue  # no order and no queue keeps users apart
         if verdict.promises and not verdict.is_harmful:
             if find_own_memory(policy) is not None:
                 yield _advise(policy, Queue(policy).name, _QUEUE)

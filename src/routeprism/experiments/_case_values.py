@@ -42,8 +42,8 @@ __all__ = [
     "enter_ties",
 ]
 
-NOTES_DIFFER = "count.notes_differ_"
-"""Followed by the name of a field: notes of the same record whose field differs."""
+NOTES_DIFFER = "count.notes_differ_{part}"
+"""The family of notes of the same record one of whose fields differs."""
 NOTES_MATCHED = "count.notes_matched"
 STATES_COMPARED, STATES_CHANGED = "count.states_compared", "count.canonical_states_changed"
 
@@ -234,7 +234,7 @@ def _differences(base: Route, route: Route) -> dict[str, int]:
     if shared_records:
         counts[NOTES_MATCHED] = len(shared_records)
         for field in base.notes[shared_records[0]]:
-            counts[f"{NOTES_DIFFER}{field}"] = sum(
+            counts[NOTES_DIFFER.format(part=field)] = sum(
                 base.notes[record].get(field) != route.notes[record].get(field)
                 for record in shared_records
             )

@@ -83,10 +83,11 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """The most severe level of all memories; empty if no memory was audited."""
+        """The most severe level of all memories, marked while incomplete; empty without any."""
         from routeprism.judge import LEVELS
 
-        return max((verdict.level for verdict in self.verdicts), key=LEVELS.index, default="")
+        verdicts = sorted(self.verdicts, key=lambda verdict: -LEVELS.index(verdict.level))
+        return verdicts[0].label if verdicts else ""
 
     def remedies(self) -> list[Advice]:
         """Return the repair that each memory should get.

@@ -94,7 +94,7 @@ def estimate_rows(
     """Turn every column into a row.
 
     The quantities named also have leave-one-out limits, and an estimate in which every question
-    counts equally. With `is_tested`, quantities that make a claim have a p-value, too.
+    counts equally. With `is_tested`, a claim has a p-value.
     """
     rows: list[EstimateRow] = []
     estimates = tally.estimates(**drawing(setting))

@@ -34,6 +34,7 @@ from routeprism.experiments.statements import (
     show_flags,
 )
 from routeprism.orders import describe_arrival
+from routeprism.quantities import find_quantity
 from routeprism.runs import Rows
 
 
@@ -65,9 +66,9 @@ def describe_notes(rows: Rows) -> Iterator[Statement]:
         if NOTES_MATCHED not in counts or not counts[NOTES_MATCHED].estimate:
             continue
         differing = (
-            compose_rows("{n:count} in {field}", n=row, field=name.removeprefix(NOTES_DIFFER))
+            compose_rows("{n:count} in {field}", n=row, field=quantity.part)
             for name, row in counts.items()
-            if name.startswith(NOTES_DIFFER)
+            if (quantity := find_quantity(name)).family == NOTES_DIFFER
         )
         parts = compose_rows(
             "of {matched:count} notes of the same records, these differ: {differing}",
@@ -132,10 +133,14 @@ def tabulate_layers(results: Results) -> list[Table]:
     )
 
 
+_TIES = "count.{part}_ties"
+"""The family of ties that processing order decided."""
+
+
 def tabulate_ties(results: Results) -> list[Table]:
     """Show how often processing order decided between equals."""
     groups = {
-        place: {name: row for name, row in group.items() if name.endswith("_ties")}
+        place: {name: row for name, row in group.items() if find_quantity(name).family == _TIES}
         for place, group in results.rows.where(experiment="routes", model="", arm="")
         .group("policy", "schedule")
         .items()
@@ -145,7 +150,7 @@ def tabulate_ties(results: Results) -> list[Table]:
         "ties",
         "Ties that processing order decided",
         "How often two records were equal and the one processed first won, summed over questions.",
-        ("policy", "schedule", *(c.removeprefix("count.").removesuffix("_ties") for c in counts)),
+        ("policy", "schedule", *(find_quantity(name).part for name in counts)),
         [
             (*place, *(format_row(group.get(name)) for name in counts))
             for place, group in groups.items()

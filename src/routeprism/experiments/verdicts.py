@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
@@ -45,12 +46,17 @@ def observe_memories(outcome: AuditOutcome) -> Mapping[str, Sequence[Finding]]:
         )
         for policy in outcome.plan.policies
     ]
-    leaks = dict.fromkeys((failure.policy, failure.leak) for failure in observations.failures)
+    leaks = Counter((failure.policy, failure.leak) for failure in observations.failures)
     return {
         OBSERVED: observed,
         "leaks": [
-            Finding(name="leaks", value=asdict(leak), policy=policy, user=leak.user)
-            for policy, leak in leaks
+            Finding(
+                name="leaks",
+                value={**asdict(leak), "routes": number},
+                policy=policy,
+                user=leak.user,
+            )
+            for (policy, leak), number in leaks.items()
             if leak is not None
         ],
     }

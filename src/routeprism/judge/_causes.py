@@ -171,10 +171,10 @@ _REPLY = 80
 def _describe_cause(cause: Cause) -> str:
     """Describe a cause with the number of cases that were tested."""
     if cause.cause == "untested":
-        clue = cause.example.test.removeprefix("likely: ")
-        of_record = f"'{cause.record}' was {clue}" if clue and cause.record else "not tested"
-        if clue.startswith("the test failed"):
-            of_record = clue
+        clue = cause.example.test
+        of_record = clue or "not tested"
+        if clue.startswith(_LIKELY):
+            of_record = f"'{cause.record}' was {clue.removeprefix(_LIKELY)}"
         number = cause.cases - cause.tested
         more = (
             f"; testing {'it' if number == 1 else 'them'} takes {cause.price}"
@@ -189,6 +189,10 @@ def _describe_cause(cause: Cause) -> str:
     rest = f", {untested:,} more were not tested" if untested else ""
     verb = "tested in" if cause.record else "compared in"
     return f"{clause} ({verb} {cause.explained:,} of {cause.tested:,} {noun}{rest})"
+
+
+_LIKELY = "likely: "
+"""How a clue begins that an event of the memory gives; other clues say why nothing was tested."""
 
 
 def _describe_schedules(schedules: Sequence[str]) -> str:

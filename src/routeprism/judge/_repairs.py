@@ -145,41 +145,34 @@ def read_repairs(results: Results) -> list[Repair]:
 def measure_outcome(repair: Repair, rows: Rows) -> RepairOutcome | None:
     """Read what a repaired memory shows in every order; None if it was not compared."""
     own = rows.where(policy=repair.policy, arm="")
-    traces = _group(own.where(experiment="routes", model=""))
-    evidence = _group(own.where(experiment="retention"))
-    updates = _group(own.where(experiment="updates", model=""))
-    overlap = _group(own.where(experiment="overlap"))
-    traces = {name: group for name, group in traces.items() if "J" in group}
-    evidence, updates = (
-        {name: group for name, group in groups.items() if not overlaps_writes(name)}
-        for groups in (evidence, updates)
-    )
+    traces = _group(own.where(experiment="routes", model=""), "J")
+    evidence = _group(own.where(experiment="retention"), LOST)
+    updates = _group(own.where(experiment="updates", model=""), "stale_only.route")
+    trials = _group(own.where(experiment="overlap"), "anomaly", overlapping=True)
     if not traces:
         return None
-    first = next(iter(traces.values()))
     arrivals, writes = (
         sum(_list_values(traces, f"count.{name}")) for name in ("arrivals", "writes")
     )
-    calls = [
-        _per_unit(row)
-        for group in traces.values()
-        for row in [group.get("count.model_calls", group.get("count.consultations"))]
-        if row is not None
-    ]
+    calls = [_per_unit(row) for row in map(_find_calls, traces.values()) if row is not None]
     return RepairOutcome(
         repair,
-        _count_questions(evidence, LOST) or first["J"].queries or 0,
+        _count_questions(evidence, LOST) or _count_questions(traces, "J"),
         _read_sides(evidence, "recall.exposed"),
         _read_sides(updates, "stale_only"),
         _count_questions(updates, "stale_only.route"),
-        _mean(_list_values(overlap, "anomaly")),
+        _mean(_list_values(trials, "anomaly")),
         _mean(_list_values(traces, "V_changed")),
         _mean(_list_values(traces, "C_changed")),
         max(0.0, writes / arrivals - 1) if arrivals else 0.0,
         sum(calls) / len(traces) if calls else repair.calls,
         4 * _mean(_list_values(traces, "context_length.route")),
-        _mean(_per_unit(row) for row in _list_rows(traces, "count.delay")),
+        _mean(map(_per_unit, _list_rows(traces, "count.delay"))),
     )
+
+
+def _find_calls(group: Group) -> EstimateRow | None:
+    return group.get("count.model_calls", group.get("count.consultations"))
 
 
 def _list_rows(groups: Mapping[str, Group], *quantities: str) -> list[EstimateRow]:
@@ -194,8 +187,13 @@ def _count_questions(groups: Mapping[str, Group], quantity: str) -> int:
     return next((row.queries or 0 for row in _list_rows(groups, quantity)), 0)
 
 
-def _group(rows: Rows) -> dict[str, Group]:
-    return {schedule: group for (schedule,), group in rows.group("schedule").items() if schedule}
+def _group(rows: Rows, quantity: str, *, overlapping: bool = False) -> dict[str, Group]:
+    """Group rows by order of arrival, those of overlapping writes or all others."""
+    return {
+        schedule: group
+        for (schedule,), group in rows.group("schedule").items()
+        if quantity in group and overlaps_writes(schedule) is overlapping
+    }
 
 
 def _read_sides(groups: Mapping[str, Group], quantity: str) -> dict[str, float]:
@@ -250,15 +248,17 @@ def _list_better(
     verdict: Verdict, unrepaired: RepairOutcome, outcomes: Sequence[RepairOutcome]
 ) -> list[RepairOutcome]:
     """List the repairs that are better in total, worse in no order, and fit the tested causes."""
-    causes = {cause.cause for cause in verdict.causes if cause.explained and cause.record}
-    # Another order cannot help a record that the memory does not keep or show even alone.
-    is_never_kept = bool(causes) and causes <= {*NEVER_RIGHT}
+    causes = [cause for cause in verdict.causes if cause.explained and cause.record]
+    # Another order cannot help what source order loses, or what is not kept or shown even alone.
+    is_order_innocent = bool(causes) and all(
+        cause.is_baseline or cause.cause in NEVER_RIGHT for cause in causes
+    )
     return [
         outcome
         for outcome in outcomes
         if outcome.is_never_worse(unrepaired)
         and outcome.rank[:3] < unrepaired.rank[:3]
-        and not (is_never_kept and outcome.repair.only_reorders)
+        and not (is_order_innocent and outcome.repair.only_reorders)
     ]
 
 
@@ -336,7 +336,12 @@ _MORE_TEXT = 1.05
 
 
 def _count(share: float, number: int) -> str:
-    return format_count(share * number)
+    """Write a mean count; what is rare is not written as none."""
+    mean = share * number
+    return "under 0.1" if _SAME < mean < _RARE else format_count(mean)
+
+
+_RARE = 0.05
 
 
 def format_calls(calls: float | None) -> str:

@@ -55,7 +55,7 @@ _PROMISES: Mapping[str, str] = {
 
 def state_verdict(verdict: Verdict) -> Statement:
     """State the verdict in one sentence, with its counts."""
-    parts = (f"{verdict.level}. ", *describe_verdict(verdict))
+    parts = (f"{verdict.label}. ", *describe_verdict(verdict))
     place = ("verdict", verdict.policy, "", verdict.severity, choose_command(verdict))
     return Statement(parts, *place, flags=verdict.flags)
 
@@ -71,7 +71,8 @@ def explain_verdict(verdict: Verdict, *, is_brief: bool = False) -> Iterator[tup
     """
     yield describe_verdict(verdict)
     for promise in verdict.promises:
-        yield (f"Witness: {promise.witness}",)
+        if promise.promise != "leaked":  # which is described by its witness
+            yield (f"Witness: {promise.witness}",)
     for cause in verdict.causes:
         action = f". To do: {cause.action}" if cause.action and not verdict.advice else ""
         yield (f"Cause: {cause.sentence or cause.cause}{action}",)
@@ -106,8 +107,7 @@ def choose_command(verdict: Verdict, run: str = "") -> str:
 
 def describe_verdict(verdict: Verdict) -> tuple[Part, ...]:
     """Describe what a verdict is based on: promises, the baseline, doubts, the effect of order."""
-    start = ("Incomplete: ",) if verdict.is_incomplete else ()
-    return (*start, *join_parts(". ", _list_phrases(verdict)))
+    return tuple(join_parts(". ", _list_phrases(verdict)))
 
 
 def recommend_gates(verdict: Verdict) -> list[str]:
@@ -120,7 +120,8 @@ def _list_phrases(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
     """List what a verdict is based on: promises, the baseline, doubts, then the effect of order."""
     for promise in verdict.promises:
         if promise.promise == "leaked":
-            yield (f"{pluralise(promise.failed, 'route')} leaked records between users",)
+            routes = pluralise(promise.failed, "route")
+            yield (f"{routes} leaked and are in no number: {promise.witness}",)
             continue
         total = f" of {promise.of}" if promise.of is not None else ""
         yield (
@@ -150,7 +151,7 @@ def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
         )
     if 2 * baseline.lacking > baseline.questions or (baseline.lacking and verdict.is_always_wrong):
         kinds = [
-            f"of {number} no order {verb} it"
+            f"for {number}, no order {verb} it"
             for number, verb in ((baseline.never_kept, "keeps"), (baseline.never_shown, "shows"))
             if number
         ]
@@ -162,35 +163,37 @@ def _list_baseline(verdict: Verdict) -> Iterator[tuple[Part, ...]]:
 
 
 def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
-    """Describe the effect of order, with the counts of every order of this depth."""
+    """Describe the effect of order: the counts of the decisive order, and all orders as deep."""
     depth, decisive = verdict.depth, verdict.decisive
     schedules = list_arrivals(name for name, item in verdict.depths.items() if item == depth)
-    names = join_names([describe_arrival(schedule) for schedule in schedules])
-    rest = join_names(
-        [describe_arrival(schedule) for schedule in schedules if schedule != decisive]
-    )
-    group, order = verdict.rows.get(decisive, {}), describe_arrival(decisive)
+    rest = join_names([describe_arrival(name) for name in schedules if name != decisive])
     if depth == "answers worse":
         return _describe_worse(verdict)
     if depth.startswith("evidence"):
         verb = "is lost" if depth == "evidence lost" else "moves"
         tail = f"; evidence {verb} under {rest} as well" if rest else ""
         return (*_describe_evidence(verdict, decisive), tail)
-    tail = f", and to some under {rest}" if rest else ""
-    if depth == "different records":
-        if not count(group, "V_changed"):
-            return (f"Different records are kept under {names}, and questions see the same",)
-        more = "; no question loses evidence, and none gains any"
-        if not verdict.is_labelled:
-            more = ". Whether evidence is lost is not known: label the evidence of your questions"
-        share = format_share(group["V_changed_count"])
-        return ("Different records are shown to ", share, f" questions under {order}{tail}{more}")
+    names = join_names([describe_arrival(name) for name in schedules])
+    if depth in ("stable", "internal only"):
+        same = f". Only internal state differs under {names}" if depth == "internal only" else ""
+        return (f"{describe_no_difference(verdict)}{same}",)
+    where = f" questions under {describe_arrival(decisive)}"
+    where += f", and to at most as many under {rest}" if rest else ""
     if depth == "text only":
-        share = format_share(group.get("C_changed_count"))
-        text = "The same records are shown in a different text or order to "
-        return (text, share, f" questions under {order}{tail}")
-    same = f". Only internal state differs under {names}" if depth == "internal only" else ""
-    return (f"{describe_no_difference(verdict)}{same}",)
+        share = format_share(verdict.rows[decisive].get("C_changed_count"))
+        return ("The same records are shown in a different text or order to ", share, where)
+    if not count(verdict.rows[decisive], "V_changed"):
+        return (f"Different records are kept under {names}, and questions see the same",)
+    return _describe_records(verdict, where)
+
+
+def _describe_records(verdict: Verdict, where: str) -> tuple[Part, ...]:
+    """Count the questions that see different records, with what is known about their evidence."""
+    more = "; no question loses evidence, and none gains any"
+    if not verdict.is_labelled:
+        more = ". Whether evidence is lost is not known: label the evidence of your questions"
+    share = format_share(verdict.rows[verdict.decisive]["V_changed_count"])
+    return ("Different records are shown to ", share, f"{where}{more}")
 
 
 def _describe_evidence(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
@@ -220,7 +223,8 @@ def describe_no_difference(verdict: Verdict) -> str:
     if units < 2:
         return f"{text} (one {row.unit}, so nothing is known about others)"
     most = math.ceil(1000 * limit_unseen(units)) / 10
-    return f"{text}, at most {most:g} of 100 such {row.unit}s would (95% confidence, from {units})"
+    number = pluralise(units, row.unit)
+    return f"{text}, at most {most:g} of 100 such {row.unit}s would (95% confidence, {number})"
 
 
 def _describe_worse(verdict: Verdict) -> tuple[Part, ...]:
@@ -245,8 +249,8 @@ def describe_source(verdict: Verdict) -> Statement:
     baseline, base = verdict.baseline, verdict.base
     length = verdict.find("context_length.forward")
     phrases: list[tuple[Part, ...]] = []
-    if kept := _show_records(verdict):
-        phrases.append((kept, " records kept"))
+    if records := _show_records(verdict):
+        phrases.append((records, " records kept"))
     if baseline.questions:
         covered = baseline.questions - baseline.lacking
         phrases.append((f"all evidence shown to {covered} of {baseline.questions} questions",))
@@ -359,25 +363,27 @@ def summarise_verdicts(verdicts: Sequence[Verdict]) -> str:
     worst = max((verdict.level for verdict in verdicts), key=LEVELS.index)
     worst_verdicts = [verdict for verdict in verdicts if verdict.level == worst]
     start = "Incomplete: " if any(verdict.is_incomplete for verdict in verdicts) else ""
-    singular, plural = _HEADLINES[worst]
-    text = (singular if len(worst_verdicts) == 1 else plural).format(
-        _count_memories(len(worst_verdicts), len(verdicts))
-    )
+    form = _HEADLINES[worst][len(worst_verdicts) > 1]
+    text = form.format(_count_memories(len(worst_verdicts), len(verdicts)))
+    if worst in ("stable", "internal only"):
+        subject = f"{text}. " if len(verdicts) > 1 else ""
+        return f"{start}{subject}{describe_no_difference(worst_verdicts[0])}."
     schedules = {
         schedule: describe_arrival(schedule)
         for verdict in worst_verdicts
         for schedule in list_arrivals(s for s, depth in verdict.depths.items() if depth == worst)
     }
-    first = worst_verdicts[0]
-    if worst in ("stable", "internal only"):
-        subject = f"{text}. " if len(verdicts) > 1 else ""
-        return f"{start}{subject}{describe_no_difference(first)}."
-    where = f" under {join_names(list(schedules.values()))}" if schedules else ""
-    reason = "" if schedules else "".join(map(str, next(_list_phrases(first), ())))
-    if worst == INCONCLUSIVE:
-        reason = first.inconclusive
-    why = f": {reason}" if reason and len(worst_verdicts) == 1 else ""
-    return f"{start}{text}{where}{why}."
+    if schedules:
+        return f"{start}{text} under {join_names(list(schedules.values()))}."
+    reason = _explain_level(worst_verdicts[0]) if len(worst_verdicts) == 1 else ""
+    return f"{start}{text}{reason}."
+
+
+def _explain_level(verdict: Verdict) -> str:
+    """Return the reason of a level that is no depth."""
+    if verdict.level == INCONCLUSIVE:
+        return f": {verdict.inconclusive}"
+    return f": {''.join(map(str, next(_list_phrases(verdict))))}"
 
 
 def _count_memories(number: int, total: int) -> str:
@@ -396,7 +402,7 @@ def tabulate_verdicts(named_verdicts: Sequence[tuple[str, Verdict]]) -> list[Tab
     cells = [
         (
             name,
-            verdict.level,
+            verdict.label,
             _show_source_evidence(verdict) if is_labelled else _show_records(verdict),
             *(_show_change(verdict, schedule, is_labelled=is_labelled) for schedule in schedules),
             *([_show_answers(verdict)] if has_answers else []),
@@ -435,7 +441,7 @@ def _explain_columns(
     if models:
         texts.append(
             f"Right answers of {', '.join(models)}: accuracy {base} → in the first order with "
-            "answers, of so many questions; ≈ if no difference is shown."
+            "answers, and the number of questions; ≈ if no difference is shown."
         )
     return " ".join(texts)
 
@@ -517,7 +523,7 @@ def tabulate_orders(verdict: Verdict) -> list[Table]:
 def _name_effect(verdict: Verdict, schedule: str) -> str:
     """Name how deep an order reaches, or what overlapping writes do."""
     if schedule in verdict.depths:
-        return verdict.depths[schedule]
+        return f"{verdict.depths[schedule]}{' (incomplete)' * verdict.is_incomplete}"
     fails = any(promise.schedule == schedule for promise in verdict.promises)
     return PROMISE_FAILED if fails else "promises kept"
 

@@ -16,6 +16,7 @@ from routeprism.judge._causes import NEVER_RIGHT, Cause
 from routeprism.judge._claims import count_unreadable, is_beyond_chance, is_claim_shown
 from routeprism.orders import locate_base, name_base, overlaps_writes
 from routeprism.printing import pluralise
+from routeprism.routes import Leak, choose_leak
 from routeprism.runs import EstimateRow, Rows, StoredRun
 
 Depth = Literal[
@@ -56,7 +57,7 @@ class Promise:
     """`lost`, `duplicated`, `torn`, `stale` or `error` for overlapping writes; `leaked`."""
     failed: int
     of: int | None
-    """How many trials there were; None if the cases have no number of trials."""
+    """How many trials there were; None for leaks, which are counted in routes."""
     schedule: str
     witness: str
     """One case, in words."""
@@ -71,7 +72,7 @@ class Baseline:
     kept: int = 0
     """Of these, records that the memory keeps."""
     questions: int = 0
-    """Questions that name their evidence."""
+    """Questions that name their evidence, without those whose text names no record."""
     lacking: int = 0
     """Questions that are not shown all of their evidence."""
     never_kept: int = 0
@@ -82,6 +83,11 @@ class Baseline:
     """Questions about facts that changed."""
     outdated: int = 0
     """Of these, questions that are shown the outdated value alone in every order that was built."""
+
+    @property
+    def lacks_always(self) -> bool:
+        """Whether no order keeps and shows the evidence of most questions."""
+        return 2 * (self.never_kept + self.never_shown) > self.questions
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -110,7 +116,7 @@ class Verdict:
     """Whether the run lacks answers or routes."""
 
     def __repr__(self) -> str:
-        return f"<Verdict on {self.policy}: {self.level}>"
+        return f"<Verdict on {self.policy}: {self.label}>"
 
     def __str__(self) -> str:
         from routeprism.judge._sentences import state_verdict
@@ -131,7 +137,15 @@ class Verdict:
             return PROMISE_FAILED
         if self.inconclusive:
             return INCONCLUSIVE
-        return ALWAYS_WRONG if self.is_always_wrong else self.depth
+        is_mild = DEPTHS.index(self.depth) < DEPTHS.index("evidence moves")
+        if self.is_always_wrong or (self.baseline.lacks_always and is_mild):
+            return ALWAYS_WRONG
+        return self.depth
+
+    @property
+    def label(self) -> str:
+        """The level as people see it, marked while answers or routes are missing."""
+        return f"{self.level} (incomplete)" if self.is_incomplete else self.level
 
     @property
     def is_harmful(self) -> bool:
@@ -362,25 +376,7 @@ def read_observed(results: Results, policy: str) -> Mapping[str, Any]:
 
 def _judge_memory(policy: str, results: Results) -> Verdict:
     rows = results.rows.where(policy=policy)
-    routes = rows.where(experiment="routes", arm="")
-    traces = routes.where(model="").group("schedule")
-    evidence = rows.where(experiment="retention", arm="").group("schedule")
-    updates = rows.where(experiment="updates", arm="", model="").group("schedule")
-    trials = rows.where(experiment="overlap", arm="").group("schedule")
-    answers: dict[str, list[Group]] = {}
-    for (schedule, model), group in routes.group("schedule", "model").items():
-        if model:
-            answers.setdefault(schedule, []).append(group)
-    groups = {
-        schedule: {
-            **group,
-            **evidence.get((schedule,), {}),
-            **updates.get((schedule,), {}),
-            **trials.get((schedule,), {}),
-        }
-        for (schedule,), group in traces.items()
-        if schedule and "V_changed" in group
-    }
+    groups, answers = _group_rows(rows)
     observed = read_observed(results, policy)
     depths: dict[str, Depth] = {
         schedule: decide_depth(group, answers.get(schedule, ()))
@@ -414,6 +410,25 @@ def _judge_memory(policy: str, results: Results) -> Verdict:
         command=str(observed.get("command", "")),
         is_incomplete=results.incomplete,
     )
+
+
+def _group_rows(rows: Rows) -> tuple[dict[str, Group], dict[str, list[Group]]]:
+    """Group the rows of a memory by order of arrival: those of its routes, and of each model."""
+    routes = rows.where(experiment="routes", arm="")
+    more = [
+        rows.where(experiment=name, arm="", model="").group("schedule")
+        for name in ("retention", "updates", "overlap")
+    ]
+    groups: dict[str, Group] = {}
+    for place, group in routes.where(model="").group("schedule").items():
+        if place[0] and "V_changed" in group:
+            parts = [group, *(rows_of_part.get(place, {}) for rows_of_part in more)]
+            groups[place[0]] = {name: row for part in parts for name, row in part.items()}
+    answers: dict[str, list[Group]] = {}
+    for (schedule, model), group in routes.group("schedule", "model").items():
+        if model:
+            answers.setdefault(schedule, []).append(group)
+    return groups, answers
 
 
 def _doubt_traces(
@@ -503,11 +518,12 @@ def _list_promises(policy: str, rows: Rows, results: Results) -> Iterator[Promis
                     witness += f": {'; '.join(map(str, value['steps']))}"
                 trials = None if row is None else row.queries
                 yield Promise(name, int(value["trials"]), trials, finding.schedule, witness)
-    leaks = [f for f in results.findings.get("leaks", ()) if f.policy == policy]
-    if leaks:
-        leak = leaks[0].value
-        witness = f"record {leak['record']} of user {leak['owner']} in the memory of {leak['user']}"
-        yield Promise("leaked", len(leaks), None, "", witness)
+    leaks = [f.value for f in results.findings.get("leaks", ()) if f.policy == policy]
+    names = Leak.__dataclass_fields__
+    example = choose_leak([Leak(**{name: leak[name] for name in names}) for leak in leaks])
+    if example is not None:
+        number = sum(leak.get("routes", 1) for leak in leaks)
+        yield Promise("leaked", number, None, "", example.description)
 
 
 _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")

@@ -1,4 +1,4 @@
-"""One object with everything known about a number; every output asks it, nobody reads its name."""
+"""One object with everything known about a number, which every output asks."""
 
 from __future__ import annotations
 
@@ -76,6 +76,8 @@ class Quantity(Generic[Observed]):
     """How it is derived from another one, such as `count` or `p_holm`; empty if it is not."""
     derived_from: Quantity[Any] | None = None
     """The quantity that it is derived from."""
+    family: str = ""
+    """The family that it belongs to, such as `count.notes_differ_{part}`; empty for none."""
     part: str = ""
     """The variable part of its name, if it belongs to a family, such as `eligible`."""
 

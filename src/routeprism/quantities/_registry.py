@@ -21,7 +21,7 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "arrival": ("forward", "reverse", "uniform", "arrival"),
 }
 """What can stand for the `{parts}` of a template in `quantities.json`."""
-_COUNTED = "_count"
+_COUNT = "_count"
 """The end of the number of pairs whose value is 1."""
 
 
@@ -103,14 +103,14 @@ def list_quantities() -> tuple[Quantity[Any], ...]:
 
 
 def find_quantity(name: str, *prefixes: str) -> Quantity[Any]:
-    """Find everything names about a number by its name in `estimates.csv`.
+    """Find everything known about a number by its name in `estimates.csv`.
 
     A name that is derived from another quantity, such as `V_changed_count`, `p.D_res` or
     `Gamma.J`, gives a quantity that knows its `base`. `prefixes` are derivations that
     experiments add. An unknown name gives a quantity that has nothing but its name.
     """
-    names = built_in_quantities().get(name)
-    return names or _resolve(name, prefixes, tuple(sys.path), EXTENSIONS.get())
+    quantity = built_in_quantities().get(name)
+    return quantity or _resolve(name, prefixes, tuple(sys.path), EXTENSIONS.get())
 
 
 @lru_cache(maxsize=4096)
@@ -120,11 +120,11 @@ def _resolve(
     path: tuple[str, ...],
     extensions: tuple[Extension, ...],
 ) -> Quantity[Any]:
-    names = {quantity.name: quantity for quantity in _load_quantities(path, extensions)}
-    if name in names:
-        return names[name]
-    if name.endswith(_COUNTED):
-        base = find_quantity(name.removesuffix(_COUNTED), *prefixes)
+    quantities = {quantity.name: quantity for quantity in _load_quantities(path, extensions)}
+    if name in quantities:
+        return quantities[name]
+    if name.endswith(_COUNT):
+        base = find_quantity(name.removesuffix(_COUNT), *prefixes)
         return _derive(name, base, "count", {"plain": "{base}", "estimator": "sum"})
     derivations = {**dict.fromkeys(prefixes, _PREFIXED), **_read_texts()["derivations"]}
     for prefix in sorted(derivations, key=len, reverse=True):
@@ -132,17 +132,17 @@ def _resolve(
             base = find_quantity(name.removeprefix(f"{prefix}."), *prefixes)
             return _derive(name, base, prefix, derivations[prefix])
     for template, texts in _read_texts()["families"].items():
-        start = template.partition("{")[0]
-        if name.startswith(start):
-            part = name.removeprefix(start)
+        start, _, end = template.partition("{part}")
+        if name.startswith(start) and name.endswith(end):
+            part = name.removeprefix(start).removesuffix(end)
             fields = _fill_all(texts, {"part": part})
             fields["plain"] = fields["plain"].replace("_", " ")
-            return Quantity(name, emphasis="", part=part, **fields)
+            return Quantity(name, emphasis="", family=template, part=part, **fields)
     return Quantity(name, emphasis="")
 
 
 _PREFIXED: Mapping[str, Any] = {"plain": "{base}", "estimator": "difference"}
-"""What is names of a difference between groups that an experiment of one's own compares."""
+"""What is known of a difference between groups that an experiment of one's own compares."""
 
 
 def _derive(

@@ -84,7 +84,7 @@ def _summary(
 
 
 def _explain_repair(comparison: RunComparison) -> str:
-    """Say that the total is better, where single numbers are worse."""
+    """Explain that the total is better, where single numbers are worse."""
     is_better = {change.outcome for change in comparison.changes} == {"better"}
     return " in part, although the total is better" if is_better else ""
 

@@ -56,11 +56,16 @@ def headline(
         return summarise_verdicts(verdicts)
     if interrupted(manifest):
         return "This run was interrupted before its estimates."
-    if manifest.get("configuration", {}).get("command") == "reproduce":
-        return "The paper's numbers, beside those that this package computes."
-    if statements:
-        return "Readings of the benchmark, and how far they agree."
-    return "No estimates yet."
+    command = manifest.get("configuration", {}).get("command")
+    return _HEADLINES.get(command, _READINGS) if statements else "No estimates yet."
+
+
+_HEADLINES = {
+    "curve": "How much of the evidence each budget keeps, in each order of arrival.",
+    "reproduce": "The paper's numbers, beside those that this package computes.",
+}
+"""What a run is about that judges no memory, by its command."""
+_READINGS = "Readings of the benchmark, and how far they agree."
 
 
 def show_verdicts(
@@ -103,7 +108,7 @@ def _show_memory(verdict: Verdict, numbers: RowNumbers, directory: str) -> Marku
             show_mark(verdict.severity),
             " ",
             tag("bdi", verdict.policy),
-            tag("span", verdict.level, class_="level"),
+            tag("span", verdict.label, class_="level"),
         ),
         first,
         *rest,
@@ -123,7 +128,7 @@ def show_statements(
     numbers: RowNumbers,
 ) -> Markup | None:
     """Show what the verdicts do not contain: a card of statements for each policy, and notes."""
-    memories = [verdict.policy for verdict in verdicts]
+    judged = {"", *(verdict.policy for verdict in verdicts)}
     groups: dict[str, list[Statement]] = {}
     for statement in statements:
         if statement.kind not in EXPLAINED:
@@ -132,25 +137,24 @@ def show_statements(
         [
             _show_card(policy, group, numbers)
             for policy, group in groups.items()
-            if bool(policy and memories and policy not in memories) is is_aside
+            if is_main is (not verdicts or policy in judged)
         ]
-        for is_aside in (False, True)
+        for is_main in (True, False)
     )
     notes = [tag("li", str(note)) for note in manifest.get("notes") or ()]
-    if not (cards or aside or notes):
+    parts = [
+        _show_cards(cards, "Every further statement", is_folded=len(cards) > 1),
+        _show_cards(aside, "Arms and comparators", is_folded=True),
+        _fold(f"Notes ({len(notes)})", tag("ul", *notes)) if notes else None,
+    ]
+    return fragment(parts) if any(parts) else None
+
+
+def _show_cards(cards: Sequence[Markup], title: str, *, is_folded: bool) -> Markup | None:
+    if not cards:
         return None
-    group = tag("div", *cards, class_="cards") if cards else None
-    if group and len(cards) > 1:
-        group = _fold(f"Every further statement ({len(cards)} cards)", group)
-    return fragment(
-        [
-            group,
-            _fold(f"Arms and comparators ({len(aside)})", tag("div", *aside, class_="cards"))
-            if aside
-            else None,
-            _fold(f"Notes ({len(notes)})", tag("ul", *notes)) if notes else None,
-        ]
-    )
+    content = tag("div", *cards, class_="cards")
+    return _fold(f"{title} ({len(cards)})", content) if is_folded else content
 
 
 def _fold(title: str, content: Markup) -> Markup:

@@ -109,49 +109,65 @@ def judge_change(
     deterministic memory both, where builds differ by chance those that an interval shows.
     """
     shared = [name for name in before.rows if name in after.rows]
-    totals = [
+    old, new = (
         measure_outcome(Repair(verdict.policy, verdict.policy), own.where(schedule=shared))
         for verdict, own in zip((before, after), rows, strict=True)
-    ]
-    old, new = totals
-    effects, total, order = "", 0, 0
-    if old is not None and new is not None:
-        total, order = (_compare(old.rank[part], new.rank[part]) for part in _RANKS)
-        total, order = (sign if sign in proven else 0 for sign in (total, order))
-        effects = _describe_totals(old, new, moved) if total or order else ""
-    levels = [LEVELS.index(_restrict(verdict, shared).level) for verdict in (before, after)]
-    direction = total or levels[0] - levels[1] or order
+    )
+    total, order = _compare_outcomes(old, new, proven)
+    first, second = (_restrict(verdict, shared) for verdict in (before, after))
+    direction = total or LEVELS.index(first.level) - LEVELS.index(second.level) or order
+    steps = _describe_totals(old, new, moved) if total or order else []
+    doubts = _list_doubts(before, after, shared)
+    if doubts and (direction >= 0 or INCONCLUSIVE in (before.level, after.level)):
+        return Change(before, after, "inconclusive", "; ".join([*doubts, *steps]))
+    outcome = _choose_outcome(direction, answers, bool(after.promises and not before.promises))
+    if first.level != second.level:
+        steps.append(f"from “{first.label}” to “{second.label}”")
+    if answers:
+        steps.append(f"right answers in source order {_VERBS[answers]}")
+    return Change(before, after, outcome, "; ".join(steps))
+
+
+_VERBS = {-1: "fall", 1: "rise"}
+
+
+def _list_doubts(before: Verdict, after: Verdict, shared: Sequence[str]) -> list[str]:
+    """List why nothing can be concluded about one of the versions or about both together."""
     doubts = [
         f"{version} version: {verdict.inconclusive}"
         for version, verdict in (("old", before), ("new", after))
         if verdict.inconclusive
     ]
-    if not shared:
-        doubts.append("the two runs have no order of arrival in common")
-    if doubts and (direction >= 0 or INCONCLUSIVE in (before.level, after.level)):
-        reasons = [*doubts, *([effects] if effects else [])]
-        return Change(before, after, "inconclusive", "; ".join(reasons))
-    steps = [effects] if effects else []
-    if before.level != after.level:
-        steps.append(f"from “{before.level}” to “{after.level}”")
-    if answers:
-        steps.append(f"right answers in source order {'rise' if answers > 0 else 'fall'}")
-    signs = {direction > 0, answers > 0} if direction and answers else {direction + answers > 0}
-    if after.promises and not before.promises:
-        signs.add(False)  # a promise that now fails is not outweighed by evidence
-    outcome: Outcome = "same"
-    if direction or answers:
-        outcome = "mixed" if len(signs) > 1 else "better" if True in signs else "worse"
-    return Change(before, after, outcome, "; ".join(steps) if outcome != "same" else "")
+    return doubts if shared else [*doubts, "the two runs have no order of arrival in common"]
 
 
-_RANKS = (slice(0, 1), slice(1, 3))
-"""What is wrong in total, and what order still changes, in the rank of an outcome."""
+def _choose_outcome(direction: int, answers: int, is_promise_broken: bool) -> Outcome:
+    """Combine the direction of the memory with that of its answers.
+
+    Evidence does not outweigh a promise that fails in the new version alone.
+    """
+    if not (direction or answers):
+        return "same"
+    signs = {sign > 0 for sign in (direction, answers) if sign}
+    if is_promise_broken:
+        signs.add(False)
+    if len(signs) > 1:
+        return "mixed"
+    return "better" if True in signs else "worse"
 
 
-def _compare(before: tuple[float, ...], after: tuple[float, ...]) -> int:
-    """Return 1 if less is wrong after a change, -1 if more is, 0 if as much is."""
-    return (before > after) - (before < after)
+def _compare_outcomes(
+    old: RepairOutcome | None, new: RepairOutcome | None, proven: Set[int]
+) -> tuple[int, int]:
+    """Compare what is wrong in total, then what order still changes: 1 is better, -1 is worse."""
+    if old is None or new is None:
+        return 0, 0
+
+    def compare(before: tuple[float, ...], after: tuple[float, ...]) -> int:
+        sign = (before > after) - (before < after)
+        return sign if sign in proven else 0
+
+    return compare(old.rank[:1], new.rank[:1]), compare(old.rank[1:3], new.rank[1:3])
 
 
 def _restrict(verdict: Verdict, schedules: Sequence[str]) -> Verdict:
@@ -164,15 +180,19 @@ def _restrict(verdict: Verdict, schedules: Sequence[str]) -> Verdict:
     )
 
 
-def _describe_totals(before: RepairOutcome, after: RepairOutcome, moved: tuple[int, int]) -> str:
+def _describe_totals(
+    before: RepairOutcome | None, after: RepairOutcome | None, moved: tuple[int, int]
+) -> list[str]:
     """Describe with counts what the new version shows instead, in total and by question."""
+    if before is None or after is None:
+        return []
     orders = join_names([describe_arrival(name) for name in after.evidence]) or "all orders"
     text = f"it {join_names(list(list_effects(after, before)))}, on average over {orders}"
     lost, gained = moved
     losing = f"{pluralise(lost, 'question')} {'is' if lost == 1 else 'are'} no longer shown some"
     gaining = f"{pluralise(gained, 'question')} {'gains' if gained == 1 else 'gain'} evidence"
     if lost and gained:
-        return f"{text} ({gaining}, and {losing})"
+        return [f"{text} ({gaining}, and {losing})"]
     if lost:
-        return f"{text} ({losing} evidence, and none gains any)"
-    return f"{text} ({gaining}, and none loses any)" if gained else text
+        return [f"{text} ({losing} evidence, and none gains any)"]
+    return [f"{text} ({gaining}, and none loses any)" if gained else text]

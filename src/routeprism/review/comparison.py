@@ -74,6 +74,11 @@ class Difference:
         return find_quantity(self.column.quantity)
 
     @property
+    def pair(self) -> tuple[str, str]:
+        """The policies of both runs."""
+        return self.policy_before, self.column.policy
+
+    @property
     def policies(self) -> str:
         """The policy, or both where they differ."""
         return _name_policies(self.policy_before, self.column.policy)
@@ -132,6 +137,11 @@ class SupportChange:
     """Records that carry the answer, shown by the first version and no longer by the second."""
     kept: tuple[str, ...]
     """… shown by the second and not by the first."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The policies of both runs."""
+        return self.policy_before, self.policy_after
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -415,44 +425,51 @@ def _judge_changes(
     """Judge each pair of policies that both runs have a verdict on."""
     first, second = ({v.policy: v for v in read_verdicts(stored)} for stored in (before, after))
     rows = Rows.of(before.estimates()), Rows.of(after.estimates())
-    random = {
-        finding.policy
-        for stored in (before, after)
-        for finding in stored.findings(OBSERVED)
-        if finding.value.get("chance")
-    }
+    random = _list_random(before) | _list_random(after)
+    certain = [item for item in differences if item.is_plain and item.is_shown]
     changes = []
-    for earlier, later in pairs:
-        if earlier not in first or later not in second:
+    for pair in pairs:
+        if pair[0] not in first or pair[1] not in second:
             continue
-        shown = [
-            difference
-            for difference in differences
-            if (difference.policy_before, difference.column.policy) == (earlier, later)
-            and difference.is_plain
-            and difference.is_shown
-        ]
-        directions = {item.direction for item in shown if not item.column.model}
-        proven = directions if random & {earlier, later} else {-1, 1}
-        answers = {item.direction for item in shown if item.column.quantity == "accuracy.forward"}
-        moves = [c for c in support if (c.policy_before, c.policy_after) == (earlier, later)]
-        lost, gained = ({c.question for c in moves if getattr(c, s)} for s in ("lost", "kept"))
+        own = [difference for difference in certain if difference.pair == pair]
         changes.append(
             judge_change(
-                first[earlier],
-                second[later],
+                first[pair[0]],
+                second[pair[1]],
                 rows,
-                moved=(len(lost), len(gained)),
-                answers=min(answers, default=0),
-                proven=proven,
+                moved=_count_moves([change for change in support if change.pair == pair]),
+                answers=min(_list_directions(own, "accuracy.forward"), default=0),
+                proven=_list_directions(own) if random.intersection(pair) else {-1, 1},
             )
         )
     return tuple(changes)
 
 
+def _list_random(stored: StoredRun) -> set[str]:
+    """List the memories whose builds differ by chance."""
+    findings = stored.findings(OBSERVED)
+    return {finding.policy for finding in findings if finding.value.get("chance")}
+
+
+def _list_directions(differences: Sequence[Difference], quantity: str = "") -> set[int]:
+    """List the directions of a quantity; by default, of those that need no model."""
+    return {
+        difference.direction
+        for difference in differences
+        if (difference.column.quantity == quantity if quantity else not difference.column.model)
+    }
+
+
+def _count_moves(changes: Sequence[SupportChange]) -> tuple[int, int]:
+    """Count the questions that are no longer shown some evidence, and those that gain some."""
+    lost = {change.question for change in changes if change.lost}
+    gained = {change.question for change in changes if change.kept}
+    return len(lost), len(gained)
+
+
 def _state_change(change: Change) -> Statement:
     """State whether a memory is better or worse, and the verdicts on both versions."""
-    before, after = change.before.level, change.after.level
+    before, after = change.before.label, change.after.label
     levels = (
         f"in both versions: {after}" if before == after else f"before: {before}; after: {after}"
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ from routeprism.runs import (
 )
 
 if TYPE_CHECKING:
+    from routeprism.review.changes import Change
     from routeprism.review.comparison import Difference, RunComparison
 
 __all__ = [
@@ -148,8 +150,8 @@ class CheckResult:
         if self.shortfalls:
             return f"too much is missing to decide{state}"
         if self.doubts:
-            memory, *others = self.doubts
-            more = f" (and {len(others)} more)" if others else ""
+            memory, *rest = self.doubts
+            more = f" (and {len(rest)} more)" if rest else ""
             reason = f"nothing can be concluded{state}, whatever the limits: {memory.policy}: "
             return f"{reason}{memory.inconclusive}{more}"
         limits = f"{'the limit holds' if number == 1 else f'all {number} limits hold'}{state}"
@@ -215,44 +217,54 @@ def check_run(
     if allow_missing < 0:
         raise SpecError(f"Expected 0 or more but got allow_missing={allow_missing}")
     parsed = [parse_gate(text) for text in gates]
-    if baseline is None and any(gate.baseline for gate in parsed):
+    has_reference = any(gate.baseline for gate in parsed)
+    if baseline is None and has_reference:
         raise SpecError("a gate compares with a baseline: give the run that is the baseline")
     with StoredRun(run) as stored:
         benchmark = str(read_configuration(stored, run)["benchmark"])
         memories = read_verdicts(stored)
         if not parsed and baseline is None:
-            hint = " and ".join(f"'{gate}'" for gate in suggest_gates(memories) or ["J>=0.9"])
-            raise SpecError(f"nothing to check: give a gate such as {hint}, or a baseline")
+            raise SpecError(_suggest_call(memories))
         limits = str(stored.manifest().get("limits", ""))
         rows = Rows.of(stored.estimates())
         comparison = None if baseline is None else _compare(baseline, run)
-        changes = {change.column: change for change in comparison.differences} if comparison else {}
+        changes = _index_changes(comparison)
         shortfalls = _shortfalls(stored, run, baseline, allow_missing)
-        policies = [memory.policy for memory in memories]
-        judging = _Judging(stored, stored.questions(), changes, baseline, rows, policies)
-        verdicts, remarks = [], []
-        is_compared = any(memory.rows for memory in memories) or not memories
-        for gate in parsed:
-            is_absent = gate.quantity == _OVERLAP and not rows.where(quantity=_OVERLAP)
-            if is_absent and len(parsed) > 1:
-                remarks.append(f"{gate.text} applies to no row: no writes of this run overlap")
-                continue
-            try:
-                verdicts += judging.judge_rows(gate, rows)
-            except SpecError:  # with everything missing there is no row to judge
-                if is_compared and not shortfalls:
-                    raise
-            remarks += _explain_replaced(gate, rows)
-        if comparison is not None and not any(gate.baseline for gate in parsed):
-            gates_of_baseline, reasons = judging.judge_baseline(comparison)
-            verdicts += gates_of_baseline
-            remarks += reasons
-    named = {gate.where.get("policy", "") for gate in parsed} or {""}
-    memories = [memory for memory in memories if named & {"", memory.policy}]
-    outcome = tuple(verdicts), limits, shortfalls, tuple(memories), tuple(remarks)
+        judging = _Judging(stored, stored.questions(), changes, baseline, rows, memories)
+        is_lacking = bool(shortfalls) or _is_without_rows(memories)
+        verdicts, remarks = judging.judge_gates(parsed, is_lacking=is_lacking)
+        if comparison is not None and not has_reference:
+            verdicts_of_baseline, remarks_of_baseline = judging.judge_baseline(comparison)
+            verdicts += verdicts_of_baseline
+            remarks += remarks_of_baseline
+    subjects = _select_subjects(memories, parsed)
+    outcome = tuple(verdicts), limits, shortfalls, subjects, tuple(remarks)
     return CheckResult(str(run), benchmark, *outcome)
 
 
+def _suggest_call(memories: Sequence[Verdict]) -> str:
+    hint = " and ".join(f"'{gate}'" for gate in suggest_gates(memories) or ["J>=0.9"])
+    return f"nothing to check: give a gate such as {hint}, or a baseline"
+
+
+def _index_changes(comparison: RunComparison | None) -> dict[Column, Difference]:
+    differences = () if comparison is None else comparison.differences
+    return {difference.column: difference for difference in differences}
+
+
+def _select_subjects(memories: Sequence[Verdict], gates: Sequence[Gate]) -> tuple[Verdict, ...]:
+    """Select the memories that gates apply to."""
+    policies = {gate.where.get("policy", "") for gate in gates} or {""}
+    return tuple(memory for memory in memories if policies & {"", memory.policy})
+
+
+def _is_without_rows(memories: Sequence[Verdict]) -> bool:
+    """Whether no memory was compared under any order, so that no gate can have a row."""
+    return bool(memories) and not any(memory.rows for memory in memories)
+
+
+_TOTAL = "total>=baseline"
+"""Names the requirement that a memory is not worse in total than in the baseline."""
 _OVERLAP = "anomaly"
 """The quantity of overlapping writes, which a run without them lacks."""
 _REPLACED = "evidence_lost"
@@ -335,14 +347,34 @@ class _Judging:
     changes: Mapping[Column, Difference]
     baseline: Path | None
     rows: Rows
-    policies: Collection[str]
-    """The memories that have a verdict, and not the repairs and arms of another one."""
+    memories: Sequence[Verdict]
+    """Those that have a verdict, and not the repairs and arms of another one."""
+
+    def judge_gates(
+        self, gates: Sequence[Gate], *, is_lacking: bool
+    ) -> tuple[list[GateVerdict], list[str]]:
+        """Judge gates; one without a row is a wrong call, unless everything `is_lacking`."""
+        verdicts: list[GateVerdict] = []
+        remarks = []
+        for gate in gates:
+            is_absent = gate.quantity == _OVERLAP and not self.rows.where(quantity=_OVERLAP)
+            if is_absent and len(gates) > 1:
+                remarks.append(f"{gate.text} applies to no row: no writes of this run overlap")
+                continue
+            try:
+                verdicts += self.judge_rows(gate, self.rows)
+            except SpecError:
+                if not is_lacking:
+                    raise
+            remarks += _explain_replaced(gate, self.rows)
+        return verdicts, remarks
 
     def judge_rows(self, gate: Gate, candidates: Rows) -> list[GateVerdict]:
         """Judge a gate on each of its rows with a number; it has to name repairs and arms."""
         rows = select_gate_rows(gate, candidates)
         if "policy" not in gate.where:
-            rows = Rows.of(row for row in rows if row.policy in ("", *self.policies)) or rows
+            policies = {"", *(memory.policy for memory in self.memories)}
+            rows = Rows.of(row for row in rows if row.policy in policies) or rows
         rows = Rows.of(row for row in rows if row.estimate is not None) or rows
         judge = self._judge_change if gate.baseline else self._judge_row
         return [judge(gate, row) for row in rows]
@@ -352,27 +384,32 @@ class _Judging:
 
         A memory that is better in total may depend more on order: a repair is not a failure.
         """
-        better = {
-            change.after.policy: change.reason
-            for change in comparison.changes
-            if change.outcome == "better"
-        }
         shared = Rows.of(row for row in self.rows if _column(row) in self.changes)
-        gates = [
-            gate for gate in map(parse_gate, _NO_WORSE) if shared.where(quantity=gate.quantity)
-        ]
-        verdicts = [verdict for gate in gates for verdict in self.judge_rows(gate, shared)]
-        excused = [
-            verdict
-            for verdict in verdicts
-            if not (verdict.passed or verdict.row.model) and verdict.row.policy in better
-        ]
-        remarks = [
-            f"{verdict.sentence.replace(' fails: ', ' is left out: ', 1)}. In total the new "
-            f"version is better: {better[verdict.row.policy]}"
-            for verdict in excused
-        ]
-        return [verdict for verdict in verdicts if verdict not in excused], remarks
+        quantities = shared.values("quantity")
+        gates = [gate for gate in map(parse_gate, _NO_WORSE) if gate.quantity in quantities]
+        verdicts: list[GateVerdict] = []
+        remarks = []
+        changes = {change.after.policy: change for change in comparison.changes}
+        for verdict in chain.from_iterable(self.judge_rows(gate, shared) for gate in gates):
+            change = changes.get(verdict.row.policy)
+            if not (verdict.passed or verdict.row.model) and change and change.outcome == "better":
+                sentence = verdict.sentence.replace(" fails: ", " is left out: ", 1)
+                remarks.append(f"{sentence}. In total the new version is better: {change.reason}")
+            else:
+                verdicts.append(verdict)
+        return [*verdicts, *self._judge_totals(changes, verdicts)], remarks
+
+    def _judge_totals(
+        self, changes: Mapping[str, Change], verdicts: Sequence[GateVerdict]
+    ) -> Iterator[GateVerdict]:
+        """Fail every memory that is worse in total although each of its numbers holds."""
+        failing = {verdict.row.policy for verdict in verdicts if not verdict.passed}
+        for policy, change in changes.items():
+            if change.severity == "problem" and policy not in failing:
+                text = f"{_TOTAL} fails: {change}"
+                statement = Statement((text,), "gate", policy, severity="problem")
+                row = self.rows.where(policy=policy)[0]
+                yield GateVerdict(_TOTAL, row, False, -1, 0, statement)
 
     def _judge_row(self, gate: Gate, row: EstimateRow) -> GateVerdict:
         value = getattr(row, gate.limit)

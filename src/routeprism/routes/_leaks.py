@@ -28,11 +28,16 @@ class Leak:
     """The text of the question that brings it; empty if the memory retains it."""
 
     def __str__(self) -> str:
+        return f"leak: {self.description}"
+
+    @property
+    def description(self) -> str:
+        """What is seen of whom by whom, as a clause."""
         record, owner, user = quote(self.record, 100), quote(self.owner), quote(self.user)
         if not self.question:
-            return f"leak: the record {record} of user {owner} is retained for user {user}"
+            return f"the record {record} of user {owner} is retained for user {user}"
         return (
-            f"leak: the record {record} of user {owner} is shown to user {user} for the question "
+            f"the record {record} of user {owner} is shown to user {user} for the question "
             f"{quote(self.question, 200)}"
         )
 

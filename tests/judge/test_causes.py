@@ -206,8 +206,8 @@ def test_a_sentence_names_the_orders(schedules: tuple[str, ...], begin: str) -> 
             "'n1' was pushed out by 'n4' (5 of 5",
         ),
         (
-            {"example": make_loss("untested", test="likely: pushed out", record="")},
-            ": not tested (5 of 5",
+            {"example": make_loss("untested", test="the text that is shown names no records")},
+            ": the text that is shown names no records (5 of 5",
         ),
         (
             {"example": make_loss("untested", test="the test failed: too few")},

@@ -57,7 +57,28 @@ TESTS = (
 """Their tests; a path that does not exist is skipped."""
 CHOICE = ("-m", "not slow and not realdata")
 
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        "src/routeprism/judge/_claims.py",
+        "bounds = (row.upper, row.lower)",
+    ): "both bounds have to be within the margin",
+    (
+        "src/routeprism/routes/_interventions.py",
+        "counts = [self._count_removed(arrivals) for arrivals in (short, beginning)]",
+    ): "the same holds of both",
+    (
+        "src/routeprism/routes/_interventions.py",
+        "if False or arrivals[moment].id not in self.rebuilds.case.pool.ids:",
+    ): "the record is there until the arrival that was exchanged",
+    (
+        "src/routeprism/routes/_lost_cases.py",
+        "numbers[key] += 2",
+    ): "the numbers only order cases",
+    (
+        "src/routeprism/experiments/_advice.py",
+        "plan.only((*repairs, policy)),",
+    ): "rows are read by policy",
+}
 """Faults that change nothing: the module and the changed line without its indentation, and why."""
 
 SHORTEST_LIMIT = 20.0

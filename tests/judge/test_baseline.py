@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,29 @@ def test_source_order_is_counted_question_by_question() -> None:
         ("another", "kept"): 2,
         ("another", "questions"): 4,
     }
+
+
+def test_a_text_that_names_no_record_may_contain_any() -> None:
+    """The first two questions see text without sources, and the third one sees nothing."""
+    route = make_route(shown="")
+    characters = (9, 9, 0, 9, 0)
+    exposures = tuple(
+        replace(exposure, context_chars=number, sources=frozenset("c" if at == 3 else ""))
+        for at, (exposure, number) in enumerate(zip(route.exposures, characters, strict=True))
+    )
+    lost = make_table(dict.fromkeys((f"{KEPT}.forward", f"{KEPT}.route"), (0, 0, 0, 0, NAN)))
+    counts = count([replace(route, exposures=exposures)], {("memory", "replay"): lost})
+    assert (counts["memory", "questions"], counts["memory", "lacking"]) == (2, 1)
+    assert counts["memory", "never_kept"] == 2
+
+
+def test_the_baseline_is_that_of_the_reference_order() -> None:
+    restart = replace(make_route(schedule="restart", shown=""), reference="")
+    compared = replace(make_route(schedule="bulk", shown="abc"), reference="restart")
+    assert count([restart, compared], {}, labels="")["memory", "lacking"] == 4
+    # With several references, and with none, it is source order, which shows `a` alone.
+    for routes in ([restart, compared, make_route()], [replace(make_route(), reference="")]):
+        assert count(routes, {}, labels="")["memory", "lacking"] == 3
 
 
 def test_what_no_order_keeps_shows_or_updates() -> None:

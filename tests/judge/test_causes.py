@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from routeprism.exhibits import Table
+from routeprism.experiments import remedies, verdicts
 from routeprism.experiments._experiment import Conclusion
 from routeprism.experiments._observations import LossCounts
 from routeprism.experiments.causes import Places, describe_causes, experiment, find_causes
@@ -29,11 +30,9 @@ TEXTS = {"n1": "Flight to Tbilisi", "n2": "Flight to Oslo"}
 # One loss as a clause.
 
 
-@pytest.mark.parametrize("cause", get_args(CauseKind))
-def test_every_cause_has_words_and_an_action(cause: CauseKind) -> None:
-    assert CAUSES[cause] and NEXT_STEPS[cause]
-    assert describe_loss(make_loss(cause), {})
-    assert make_cause(cause).action == NEXT_STEPS[cause]
+def test_every_cause_has_words_and_an_action() -> None:
+    assert set(CAUSES) == set(NEXT_STEPS) == set(get_args(CauseKind))
+    assert make_cause("full").action == NEXT_STEPS["full"]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +44,37 @@ def test_the_clause_names_the_lost_record_with_its_text(cause: CauseKind) -> Non
     assert "'n1' (“Flight to Tbilisi”)" in text
     displaced = {"never kept", "refused", "not retrievable", "full", "procedure"}
     assert ("'n2' (“Flight to Oslo”)" in text) is (cause not in displaced)
+
+
+@pytest.mark.parametrize(
+    ("cause", "words", "clause", "action"),
+    [
+        ("never kept", "does not keep", "does not keep", "`retained`"),
+        ("refused", "refuses", "refuses", "`add` refuses"),
+        ("not retrievable", "not shown", "does not show", "`expose` finds"),
+        ("full", "was full", "had to leave", "enlarge the memory"),
+        ("replaced", "most of its content", "most of its content", "instead of replacing"),
+        ("overwritten", "overwrote", "'n2' overwrote", "before a record overwrites"),
+        ("merged", "merged", "lost its id", "member to keep"),
+        ("duplicate", "keeps one of the two", "discarded", "before you discard"),
+        ("late", "newer ones", "too late", "arrive late"),
+        ("procedure", "handed over", "handed over", "one by one"),
+        ("joint", "several", "together", "keep all of them"),
+        ("tie", "ranks the same", "both rank the same", "break ties"),
+        ("budget", "limit", "limit", "may be shown"),
+        ("ranking", "rank higher", "ranks 'n2' higher", "rank by relevance"),
+        ("order of blocks", "different order", "different order", "sort the blocks"),
+        ("rewritten", "different text", "different text", "with a model"),
+        ("state only", "internal state", "internal state", "nothing"),
+        ("untested", "not tested", "not tested", "compare what the memory does"),
+    ],
+)
+def test_each_cause_has_words_a_clause_and_an_action_of_its_own(
+    cause: CauseKind, words: str, clause: str, action: str
+) -> None:
+    assert words in CAUSES[cause]
+    assert clause in describe_loss(make_loss(cause), {})
+    assert action in NEXT_STEPS[cause]
 
 
 def test_causes_that_nothing_excuses() -> None:
@@ -176,8 +206,8 @@ def test_a_sentence_names_the_orders(schedules: tuple[str, ...], begin: str) -> 
             "'n1' was pushed out by 'n4' (5 of 5",
         ),
         (
-            {"example": make_loss("untested", test="likely: pushed out", record="")},
-            ": not tested (5 of 5",
+            {"example": make_loss("untested", test="the text that is shown names no records")},
+            ": the text that is shown names no records (5 of 5",
         ),
         (
             {"example": make_loss("untested", test="the test failed: too few")},
@@ -400,7 +430,8 @@ class OfOwn:
 def make_policies() -> dict[str, Any]:
     kinds = (Costly, OfOwn)
     policies: dict[str, Any] = {kind.__name__: as_policy(kind) for kind in kinds}
-    return {**policies, "consults": Consults(), "recent": make_policy("recent")}
+    named = {name: as_policy(OfOwn, name=name) for name in ("lexical", "own:OfOwn")}
+    return {**policies, **named, "consults": Consults(), "recent": make_policy("recent")}
 
 
 POLICIES = make_policies()
@@ -465,6 +496,8 @@ def test_causes_are_stored_with_texts_and_stated() -> None:
     [
         ("consults", "about 3 builds × 10 adds each", "routeprism remedy own --policy consults"),
         ("OfOwn", "", "call remedies() of this result"),
+        ("lexical", "", "routeprism remedy own --policy lexical"),  # registered by its name
+        ("own:OfOwn", "", "routeprism remedy own --policy own:OfOwn"),
     ],
 )
 def test_a_memory_has_a_price_and_a_command(policy: str, price: str, step: str) -> None:
@@ -525,6 +558,12 @@ def test_two_hundred_losses_of_an_order_are_stored() -> None:
     (finding,) = [f for f in conclude(*two).findings["causes"] if f.name == "losses"]
     assert [value["record"] for value in finding.value] == ["n1", "n2"]
     assert (finding.policy, finding.user, finding.question) == ("OfOwn", "ada", "q")
+
+
+def test_causes_follow_the_verdict_and_come_before_repairs() -> None:
+    ranks = [verdicts.experiment.rank, experiment.rank, 0, remedies.experiment.rank]
+    assert ranks == sorted(ranks)
+    assert (remedies.experiment.rank, remedies.experiment.tab) == (2, "summary")
 
 
 # The table.

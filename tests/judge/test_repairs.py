@@ -95,6 +95,7 @@ def test_an_outcome_has_every_order_and_source_order_first() -> None:
     assert list(outcome.evidence.items()) == [("forward", 0.9), ("jitter", 0.5), ("replay", 0.4)]
     assert outcome.outdated == {"forward": 0.1, "jitter": 0.2, "replay": 0.3}
     assert (outcome.questions, outcome.updates) == (40, 10)
+    assert outcome.repair == Repair("memory", "memory", "", None, False)
     # 1 - (0.9 + 0.5 + 0.4) / 3, and (0.1 + 0.2 + 0.3) / 3
     assert outcome.fault == pytest.approx(0.4 + 0.2)
 
@@ -110,12 +111,16 @@ def test_an_outcome_without_labels_has_no_evidence() -> None:
     assert (outcome.fault, outcome.records, outcome.texts) == (0.0, 0.25, 0.5)
 
 
+def test_questions_are_those_of_the_traces_if_evidence_has_no_number() -> None:
+    rows = [*make_rows({"J": 1.0}, queries=7), make_row("evidence.lost", 0.0, queries=None)]
+    assert measure(rows).questions == 7
+
+
 def test_what_was_not_compared_has_no_outcome() -> None:
     repair = Repair("memory", "memory")
     assert measure_outcome(repair, Rows.of(make_rows({"V_changed": 0.0}))) is None
     assert measure_outcome(repair, Rows.of(show("another"))) is None
     assert measure_outcome(repair, Rows.of([make_row("J", 1.0, arm="writes")])) is None
-    assert measure_outcome(repair, Rows.of([make_row("J", 1.0, schedule="")])) is None
 
 
 def test_overlapping_writes_count_by_their_anomalies_alone() -> None:
@@ -328,6 +333,15 @@ def test_a_text_that_differs_as_well_does_not_permit_another_order() -> None:
     assert find_repair(verdict, only_reorders=True).repair is None
 
 
+def test_another_order_is_no_repair_for_what_source_order_loses() -> None:
+    causes = [make_cause("full", schedules=("forward",)), make_cause("never kept")]
+    verdict = make_verdict("text only", causes=tuple(causes))
+    assert find_repair(verdict, only_reorders=True).repair is None
+    assert find_repair(verdict, only_reorders=False).spec == "hold"
+    verdict = make_verdict("text only", causes=(*causes, make_cause("full")))
+    assert find_repair(verdict, only_reorders=True).spec == "hold"
+
+
 def test_an_untested_cause_excludes_no_repair() -> None:
     causes = (make_cause("never kept", explained=0),)
     verdict = make_verdict("evidence lost", causes=causes)
@@ -418,6 +432,17 @@ def test_what_gets_worse_is_said_as_well() -> None:
         show("memory", outdated=(0.5, 0.5)), show("memory", outdated=(0.0, 0.5))
     )
     assert effect.startswith("leaves 5 instead of 2.5 of 10 questions")
+
+
+def test_what_is_rare_is_not_written_as_none() -> None:
+    """Means under 0.05 would be rounded to 0."""
+    before = show("memory", 1.0, 0.5)
+    (effect,) = list_changes(show("memory", 0.002, 0.0), before)
+    assert effect == "shows the evidence of under 0.1 instead of 30 of 40 questions"  # 0.04
+    (effect,) = list_changes(show("memory", 0.003, 0.0), before)
+    assert effect == "shows the evidence of 0.1 instead of 30 of 40 questions"  # 0.06
+    (effect,) = list_changes(show("memory", 0.0, 0.0), before)
+    assert effect == "shows the evidence of 0 instead of 30 of 40 questions"
 
 
 @pytest.mark.parametrize(("after", "words"), [(0.25, "fewer"), (0.75, "more"), (0.5, "")])

@@ -156,11 +156,14 @@ def test_a_failed_promise_is_counted(name: str, words: str) -> None:
 
 
 def test_leaks_are_counted_in_routes() -> None:
-    leak = replace(TORN, promise="leaked", of=None)
+    leak = replace(TORN, promise="leaked", of=None, witness="a record of ben")
     text = describe(make_verdict({}, promises=(leak, TORN)))
     assert text.startswith("2 routes leaked")
     assert "2 of 8 trials" in text
     assert "trials" not in describe(make_verdict({}, promises=(leak,)))
+    assert "a record of ben" in text
+    texts = list_texts(make_verdict({}, promises=(leak, TORN)), is_brief=True)
+    assert [text for text in texts if text.startswith("Witness")] == ["Witness: writes a, b"]
     assert describe(make_verdict({}, promises=(replace(leak, failed=1),))).startswith("1 route ")
 
 
@@ -189,13 +192,13 @@ def test_trials_without_an_anomaly_are_counted_over_all_schedules() -> None:
         (
             {"questions": 8, "lacking": 6, "never_kept": 2, "never_shown": 3},
             {},
-            ["of 2 no order keeps it and of 3 no order shows it"],
+            ["2, no order keeps it and", "3, no order shows it"],
             [],
         ),
         (
             {"questions": 8, "lacking": 6, "never_kept": 6},
             {},
-            ["of 6 no order keeps"],
+            ["6, no order keeps"],
             ["shows it"],
         ),
     ],
@@ -226,9 +229,13 @@ def test_a_doubt_is_given_and_hides_no_count() -> None:
 
 def test_an_incomplete_run_says_so_next_to_its_level() -> None:
     verdict = make_verdict("evidence lost", count_evidence(3), is_incomplete=True)
-    assert (verdict.level, verdict.label) == ("evidence lost", "evidence lost (incomplete)")
-    assert "evidence lost (incomplete). " in str(verdict)
-    assert "ncomplete" not in str(make_verdict("evidence lost", count_evidence(3)))
+    assert state_verdict(verdict).text.startswith("evidence lost (incomplete). ")
+    assert verdict.label == "evidence lost (incomplete)"
+    assert "incomplete" not in repr(make_verdict("evidence lost", count_evidence(3)))
+    (table,) = tabulate_orders(verdict)
+    assert str(table.rows[0][-1]) == "evidence lost (incomplete)"
+    (table,) = tabulate_verdicts([("A", verdict)])
+    assert table.rows[0][1] == "evidence lost (incomplete)"
 
 
 @pytest.mark.parametrize(
@@ -267,17 +274,21 @@ def test_different_records_are_counted() -> None:
     assert "4 of 40" in text and "no question loses evidence" in text and "label" not in text
     text = describe(make_verdict("different records", changed))
     assert "4 of 40" in text and "label the evidence" in text and "no question" not in text
+    assert "and to" not in text
     text = describe(make_verdict("different records", {**LABELS, "V_changed_count": 0.0}))
     assert "kept under reversal" in text and "questions see the same" in text
     values = {"replay": changed, "jitter:w=2": {"V_changed_count": 1.0}}
     text = describe(make_verdict(dict.fromkeys(values, "different records"), values))
-    assert "4 of 40" in text and "some under ordinary disorder" in text
+    assert "4 of 40" in text and "under ordinary disorder" in text
 
 
 def test_different_texts_are_counted() -> None:
     text = describe(make_verdict("text only", {**LABELS, "C_changed_count": 9.0}))
     assert "The same records" in text and "9 of 40" in text
-    assert "some under" not in text
+    assert "and to" not in text
+    changes = {"replay": {"C_changed_count": 2.0}, "jitter:w=2": {"C_changed_count": 9.0}}
+    text = describe(make_verdict(dict.fromkeys(changes, "text only"), changes))
+    assert "9 of 40 questions under ordinary disorder" in text and "under reversal" in text
 
 
 UNITS: dict[str, Any] = {"units": 59, "unit": "user"}
@@ -292,7 +303,7 @@ def make_clear(depths: Any = "stable", **columns: Any) -> Verdict:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"units": 59, "unit": "user"}, ["0 of 40", "at most 5 of 100 such users", "from 59"]),
+        ({"units": 59, "unit": "user"}, ["0 of 40", "at most 5 of 100 such users", "59 users"]),
         # 1 - 0.05 ** (1 / 10) = 0.2589, rounded up
         ({"units": 10, "unit": "dialogue"}, ["at most 25.9 of 100 such dialogues"]),
         ({"units": 2}, ["at most 77.7 of 100"]),  # 1 - sqrt(0.05) = 0.7764
@@ -667,7 +678,8 @@ def test_one_memory_is_tabulated_by_its_orders() -> None:
         "overlap:k=3": {},
     }
     depths = {"replay": "evidence moves", "jitter:w=2": "stable"}
-    verdict = make_verdict(depths, values, promises=(TORN,))
+    promises = (TORN, replace(TORN, schedule="overlap:k=4"))
+    verdict = make_verdict(depths, values, promises=promises)
     table = read_table(tabulate_memories([verdict]))
     assert table[0] == ("order", "lose evidence", "gain evidence", "records differ", "effect")
     assert table[1][1:] == ("1.5 of 40", "2 of 40", "3 of 40", "evidence moves")

@@ -173,7 +173,7 @@ def test_the_level_takes_the_most_severe_first(depth: str, more: Any, level: str
     [
         ({}, False),
         ({"baseline": Baseline(outdated=1)}, True),
-        ({"baseline": Baseline(questions=4, lacking=4, never_kept=4)}, False),
+        ({"baseline": Baseline(questions=4, lacking=4, never_kept=4)}, False),  # a capacity
         ({"causes": (make_cause("never kept"),)}, True),
         ({"causes": (make_cause("refused"),)}, True),
         ({"causes": (make_cause("full"), make_cause("not retrievable"))}, True),
@@ -184,6 +184,24 @@ def test_the_level_takes_the_most_severe_first(depth: str, more: Any, level: str
 def test_what_is_wrong_in_every_order(more: Any, wrong: bool) -> None:
     assert make_verdict("text only", **more).is_always_wrong is wrong
     assert make_verdict("text only", **more).is_red is wrong
+
+
+@pytest.mark.parametrize(
+    ("depth", "counts", "level"),
+    [
+        ("stable", (2, 1), "stable"),  # half of six questions
+        ("stable", (2, 2), ALWAYS_WRONG),
+        ("different records", (0, 4), ALWAYS_WRONG),
+        ("different records", (4, 0), ALWAYS_WRONG),
+        ("evidence moves", (2, 2), "evidence moves"),
+    ],
+)
+def test_most_evidence_is_missing_in_every_order(
+    depth: str, counts: tuple[int, int], level: str
+) -> None:
+    never_kept, never_shown = counts
+    baseline = Baseline(questions=6, lacking=6, never_kept=never_kept, never_shown=never_shown)
+    assert make_verdict(depth, baseline=baseline).level == level
 
 
 LABELS = count_evidence(0, 0)
@@ -593,8 +611,8 @@ def test_the_most_severe_anomaly_comes_first() -> None:
     assert {promise.of for promise in verdict.promises} == {None}  # no row has the trials
 
 
-def find_leak(user: str, policy: str = "memory") -> Finding:
-    value = {"record": "n3", "owner": "ben", "user": user}
+def find_leak(user: str, policy: str = "memory", **more: Any) -> Finding:
+    value = {"record": "n3", "owner": "ben", "user": user, "question": "", **more}
     return Finding(name="leaks", policy=policy, value=value, user=user)
 
 
@@ -607,7 +625,13 @@ def test_a_leak_is_a_failed_promise() -> None:
         None,
         "",
     )
-    assert promise.witness == "the record 'n3' of user 'ben' is retained for user 'ada'"
+    for word in ("n3", "ben", "ada", "retained"):
+        assert word in promise.witness
+    # One that a question shows is the better example; each counts its routes.
+    shown = find_leak("dag", question="Where?", routes=4)
+    (promise,) = judge_one(make_rows(SOUND), find_leak("ada"), shown).promises
+    assert promise.failed == 5
+    assert "dag" in promise.witness and "Where?" in promise.witness
     assert judge_one(make_rows(SOUND), find_leak("d", "x")).promises == ()
 
 

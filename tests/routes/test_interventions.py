@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from itertools import permutations
 from typing import Any
@@ -18,12 +18,14 @@ from typing import Any
 import pytest
 
 import routeprism
-from routeprism import Block, Exposure, Record
+from routeprism import Block, Exposure, Record, RoutePrismError
 from routeprism.judge import Cause, describe_loss
-from routeprism.policies import Policy, as_policy
+from routeprism.orders import ONE_BY_ONE, Procedure
+from routeprism.policies import Event, Policy, as_policy
 from routeprism.policies.remedies import Hold
 from routeprism.records import Benchmark, Case, Pool, Question
 from routeprism.routes import Loss, explain_loss
+from routeprism.routes._interventions import Rebuilds, find_cause, read_likely_cause
 
 TEXTS = (
     "city: Maya moved to Lisbon",
@@ -337,6 +339,20 @@ def test_a_late_record_names_the_first_one_after_which_it_was_too_late() -> None
     assert by_order[(1, 2, 4, 3, 0), "n0"].by == ("n2",)
 
 
+class RefusesLateIfFilled(Keeps):
+    """Refuses a record that is older than the newest one if it has two or more."""
+
+    def add(self, record: Record) -> None:
+        times = [str(r.timestamp) for r in self.records]
+        if len(times) < 2 or str(record.timestamp) > max(times):
+            self.records.append(record)
+
+
+def test_of_several_earlier_records_the_first_newer_one_is_named() -> None:
+    loss = explain_loss(make_case(), as_policy(RefusesLateIfFilled), (0, 4, 1, 2, 3), "n1")
+    assert (loss.cause, loss.by, loss.relation) == ("late", ("n4",), "newer")
+
+
 class FirstOfThirdDay(Keeps):
     """Has three places, one for each third day; the record that arrives first keeps the place."""
 
@@ -589,3 +605,171 @@ def test_different_pools_may_have_different_causes() -> None:
 
 
 REPLAY = ("replay",)
+
+
+def test_a_record_that_is_there_when_it_is_built_again_has_no_cause() -> None:
+    """Without a question, it is enough that the record is retained."""
+    loss = explain_loss(make_case(), as_policy(Recent), (4, 3, 2, 1, 0), "n4")
+    assert (loss.cause, loss.by) == ("untested", ())
+    assert loss.test == "the memory loses nothing when it is built again"
+    shown = explain_loss(make_case(), as_policy(Recent), (3, 2, 1, 0, 4), "n4", QUERY)
+    assert (shown.question, shown.test) == ("q", loss.test)
+    hidden = explain_loss(make_case(), as_policy(Recent), (4, 3, 2, 1, 0), "n4", QUERY)
+    assert (hidden.cause, hidden.question) == ("ranking", "q")
+
+
+class Unnamed(Recent):
+    """Shows the last two arrivals as one text that names no record."""
+
+    def expose(self, query: str) -> Exposure:
+        text = " ".join(record.text for record in self.select(query))
+        return Exposure((Block("text", text, frozenset()),))
+
+
+def test_text_without_sources_may_contain_the_record() -> None:
+    loss = explain_loss(make_case(), as_policy(Unnamed), (4, 3, 2, 1, 0), "n4", QUERY)
+    assert (loss.cause, loss.test) == ("untested", "the text that is shown names no records")
+
+
+class Toggles(Keeps):
+    """Removes a record that is delivered a second time."""
+
+    def add(self, record: Record) -> None:
+        if record in self.records:
+            self.records.remove(record)
+        else:
+            self.records.append(record)
+
+
+def test_a_record_may_go_when_it_is_delivered_again() -> None:
+    loss = explain_loss(make_case(), as_policy(Toggles), (0, 1, 2, 1, 3, 4), "n1")
+    assert (loss.cause, loss.by, loss.is_order) == ("duplicate", (), None)
+    assert loss.test == "'n1' goes when it is delivered again"
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A policy around a memory class, of which only whole builds can be seen."""
+
+    memory: Any
+    name: str = "plain"
+
+    def build(self, arrivals: Sequence[Record], /) -> Any:
+        return as_policy(self.memory).build(arrivals)
+
+
+@pytest.mark.parametrize("memory", [Overwrites, Window, CollidesFirst, Outvotes])
+def test_the_moment_of_a_loss_is_found_by_bisection_as_well(memory: Any) -> None:
+    found, expected = list_losses(Plain(memory)), list_losses(memory)
+    assert [(loss.cause, loss.by, loss.test) for loss in found] == [
+        (loss.cause, loss.by, loss.test) for loss in expected
+    ]
+
+
+class CrowdsOut(Keeps):
+    """Taken in a batch, a record goes if three others of its key are in the same batch."""
+
+    def add_many(self, records: list[Record]) -> None:
+        keys = Counter(record.text.partition(":")[0] for record in records)
+        lost = {key for key, number in keys.items() if number > 3}
+        first = [r for r in records if r.text.partition(":")[0] in lost][:1]
+        self.records += [record for record in records if record not in first]
+
+
+def find_bulk_cause(memory: Any, order: Sequence[int], record: str, texts: Sequence[str]) -> Loss:
+    case, policy = make_case(texts), as_policy(memory)
+    loss = Loss("untested", policy.name, "bulk", "maya", "", record, order=tuple(order))
+    reference = tuple(range(len(texts))), ONE_BY_ONE
+    return find_cause(
+        Rebuilds(case, policy), loss, "", procedure=Procedure("bulk", "bulk"), reference=reference
+    )
+
+
+def test_a_batch_that_loses_a_record_is_a_procedure() -> None:
+    texts = ("city: a", "city: b", "city: c", "city: d", "dog: e")
+    loss = find_bulk_cause(CrowdsOut, range(5), "n0", texts)
+    assert (loss.cause, loss.by) == ("procedure", ())
+    assert loss.builds > 0
+
+
+@pytest.mark.parametrize(
+    ("events", "clause"),
+    [
+        ([], ""),
+        ([("add", "n1", "n1")], ""),
+        ([("evict", "n2", "n3")], ""),
+        ([("evict", "n1", "n3")], "likely: pushed out by 'n3'"),
+        ([("evict", "n1", "n1")], "likely: pushed out"),
+        ([("skip", "n1", "")], "likely: discarded"),
+        ([("merge", "n1", "n3"), ("add", "n1", "n1")], "likely: merged by 'n3'"),
+        ([("merge", "n1", "n3"), ("overwrite", "n1", "n4")], "likely: overwritten by 'n4'"),
+    ],
+)
+def test_the_log_of_a_memory_names_a_likely_cause(events: Any, clause: str) -> None:
+    log = [Event(*event, at) for at, event in enumerate(events)]
+    assert read_likely_cause("n1", log) == clause
+
+
+def test_a_loss_without_a_record_has_usual_values() -> None:
+    loss = Loss("state only", "memory", "replay", "ada", "q")
+    assert (loss.record, loss.by, loss.relation, loss.order, loss.test) == ("", (), "", (), "")
+    assert (loss.reply, loss.is_order, loss.builds) == ("", None, 0)
+    assert not loss.is_when_full and not loss.source_loses
+
+
+def test_every_sequence_is_built_once() -> None:
+    rebuilds = Rebuilds(make_case(), as_policy(Window), (QUERY,))
+    records = rebuilds.case.pool.records
+    assert (rebuilds.built, rebuilds.allowed) == (0, True)
+    first = rebuilds.build(records, ONE_BY_ONE)
+    assert (first.retained, first.blocks, rebuilds.built) == ({"n2", "n3", "n4"}, {}, 1)
+    assert rebuilds.build(records, ONE_BY_ONE) is first
+    # Once it is asked, all questions are.
+    asked = rebuilds.build(records, ONE_BY_ONE, "another question")
+    assert (set(asked.blocks), rebuilds.built) == ({QUERY, "another question"}, 2)
+    assert rebuilds.build(records, ONE_BY_ONE, QUERY) is asked
+    assert rebuilds.build(records, ONE_BY_ONE) is asked
+    assert rebuilds.built == 2
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "relation"),
+    [
+        (("2025-03-01", "2025-03-02"), "newer"),
+        (("2025-03-02", "2025-03-01"), "older"),
+        (("2025-03-01", "2025-03-01"), "same time"),
+        ((None, None), "newer"),  # by source position
+    ],
+)
+def test_two_records_are_compared_by_event_time(timestamps: Any, relation: str) -> None:
+    """n1 overwrites n0, whenever it happened."""
+    records = tuple(
+        Record(f"n{at}", at, f"city: {at}", timestamp=time) for at, time in enumerate(timestamps)
+    )
+    case = Case(Pool("maya", records), (Question("q", "maya", QUERY),))
+    loss = explain_loss(case, as_policy(Overwrites), (0, 1), "n0")
+    assert (loss.cause, loss.by, loss.relation) == ("overwritten", ("n1",), relation)
+
+
+class SilentPolicy:
+    """A policy that keeps no record about boats and says nothing."""
+
+    name = "silent"
+
+    def __init__(self, error: str = "") -> None:
+        self.error = error
+
+    def build(self, arrivals: Sequence[Record], /) -> Any:
+        if self.error and [r for r in arrivals if "boat" in r.text] and len(arrivals) == 1:
+            raise RoutePrismError(self.error)
+        return as_policy(Forgets).build(arrivals)
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "reply"),
+    [("", "never kept", ""), ("no boats", "refused", "no boats")],
+)
+def test_a_policy_that_keeps_nothing_of_a_record(error: str, cause: str, reply: str) -> None:
+    loss = explain_loss(make_case(), SilentPolicy(error), (4, 3, 2, 1, 0), "n3")
+    assert (loss.cause, loss.reply) == (cause, reply)
+    assert loss.test == "given 'n3' alone, the memory does not keep it"

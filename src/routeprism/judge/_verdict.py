@@ -420,10 +420,10 @@ def _group_rows(rows: Rows) -> tuple[dict[str, Group], dict[str, list[Group]]]:
         for name in ("retention", "updates", "overlap")
     ]
     groups: dict[str, Group] = {}
-    for place, group in routes.where(model="").group("schedule").items():
-        if place[0] and "V_changed" in group:
-            parts = [group, *(rows_of_part.get(place, {}) for rows_of_part in more)]
-            groups[place[0]] = {name: row for part in parts for name, row in part.items()}
+    for (schedule,), group in routes.where(model="").group("schedule").items():
+        if schedule and "V_changed" in group:
+            parts = [group, *(rows_of_part.get((schedule,), {}) for rows_of_part in more)]
+            groups[schedule] = {name: row for part in parts for name, row in part.items()}
     answers: dict[str, list[Group]] = {}
     for (schedule, model), group in routes.group("schedule", "model").items():
         if model:

@@ -526,8 +526,6 @@ class _Inquiry:
         """Find what has to arrive first so that the record is not admitted."""
         earlier = self._earlier
         low, high = 0, len(earlier)
-        if self._keeps((*earlier, self.record)):
-            return self._explain_later_batch()
         while high - low > 1:
             middle = (low + high) // 2
             if self._keeps((*earlier[:middle], self.record)):
@@ -545,15 +543,6 @@ class _Inquiry:
             test = f"given only {_join(ids)} before '{self.record.id}', it is not kept"
             return self._conclude("joint", ids, test, reply=reply)
         return self._conclude("full", (), self._describe_no_room(), reply=reply)
-
-    def _explain_later_batch(self) -> Loss:
-        """Explain a record that only the records after it keep out, such as those of its batch."""
-        culprit = self._find_culprit(self.arrivals)
-        if not culprit:
-            return self._conclude("full", (), self._describe_no_room())
-        kind: CauseKind = "joint" if len(culprit) > 1 else self._name_kind(culprit[0])
-        test = f"exchanging {_join(culprit)} brings '{self.record.id}' back"
-        return self._conclude(kind, culprit, test)
 
     def _explain_blocker(self, blocker: Record, reply: str) -> Loss:
         """Distinguish a duplicate, or a place that is taken, from a record that is too late."""

@@ -9,7 +9,7 @@ from typing import Any
 from routeprism.exhibits import name_record, shorten
 from routeprism.orders import FORWARD, describe_arrival, list_arrivals
 from routeprism.printing import join_names
-from routeprism.routes import CauseKind, Loss
+from routeprism.runs import CauseKind, Loss
 
 CAUSES: Mapping[CauseKind, str] = {
     "never kept": "the memory does not keep the record, even alone",

@@ -18,10 +18,7 @@ from routeprism.routes._histories import (
     trace_moments,
 )
 from routeprism.routes._interventions import (
-    CauseKind,
-    Loss,
     Rebuilds,
-    Relation,
     explain_loss,
     find_cause,
 )
@@ -47,6 +44,7 @@ from routeprism.routes._trace import (
     pair_routes,
     trace_case,
 )
+from routeprism.runs import CauseKind, Loss, Relation
 
 __all__ = [
     "FIRST_POOLS",

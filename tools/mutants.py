@@ -75,6 +75,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "numbers[key] += 2",
     ): "the numbers only order cases",
     (
+        "src/routeprism/experiments/_baseline.py",
+        'sides = [names.index(f"{quantity}.{side}") for side in ("route", "forward")]',
+    ): "a question counts if both have the value",
+    (
         "src/routeprism/experiments/_advice.py",
         "plan.only((*repairs, policy)),",
     ): "rows are read by policy",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import routeprism
 from routeprism import Record
-from routeprism.experiments import _advice
-from routeprism.judge import ADVICE
-from routeprism.records import Benchmark, Case, Pool, Question, choose_cases
+from routeprism.experiments import try_repairs
+from routeprism.judge import ADVICE, Promise
+from routeprism.policies import as_policy, make_policy
+from routeprism.records import Benchmark, Case, Pool, Question
+
+from .rows import make_verdict
 
 TEXTS = ("city: Lisbon", "dog: Bruno", "city: Porto", "boat: Cascais", "city: Faro")
 
@@ -174,17 +181,22 @@ def test_nothing_is_tried_where_nothing_can_be_concluded() -> None:
     assert list_advice(result) == []
 
 
-@pytest.fixture
-def pools(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
-    """Which pools repairs are tried on."""
-    chosen_pools: list[Sequence[int]] = []
+def list_tried(memory: Any, benchmark: Benchmark) -> tuple[Any, list[int]]:
+    """Audit a memory, and list the users on whom repairs are tried.
 
-    def choose(benchmark: Benchmark, order: Sequence[int]) -> Benchmark:
-        chosen_pools.append(list(order))
-        return choose_cases(benchmark, order)
+    A memory is built in two orders, and in both with each of six repairs; the tests of a loss take
+    fewer builds than these.
+    """
+    builds: Counter[str] = Counter()
 
-    monkeypatch.setattr(_advice, "choose_cases", choose)
-    return chosen_pools
+    class Counts(memory):  # type: ignore[misc]
+        def add(self, record: Record) -> None:
+            builds[record.id.partition("n")[0]] += not self.records
+            super().add(record)
+
+    result = audit(Counts, benchmark)
+    users = [case.pool.user for case in benchmark.cases]
+    return result, [at for at, user in enumerate(users) if builds[user] >= 2 + 6 * 2]
 
 
 @pytest.mark.parametrize(
@@ -199,24 +211,24 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
     ],
 )
 def test_repairs_are_tried_on_losing_users_and_a_few_others(
-    memory: Any, users: int, tried: list[int], pools: list[Sequence[int]]
+    memory: Any, users: int, tried: list[int]
 ) -> None:
-    result = audit(memory, make_benchmark(users, questions=1))
-    assert pools == [tried]
+    result, pools = list_tried(memory, make_benchmark(users, questions=1))
+    assert pools == tried
     ((_, text),) = list_advice(result)
     assert text.endswith(f"(tried on {len(tried)} users of {users})")
 
 
-def test_without_a_loss_repairs_are_tried_on_twelve_users(pools: list[Sequence[int]]) -> None:
+def test_without_a_loss_repairs_are_tried_on_twelve_users() -> None:
     """Reversal shows more records than source order, and no question has labels."""
     cases = tuple(
         Case(case.pool, tuple(Question(q.id, q.user, q.text) for q in case.questions))
         for case in make_benchmark(24, questions=1).cases
     )
-    result = audit(ShowsMoreReversed, Benchmark("own", cases, "f" * 64))
+    result, pools = list_tried(ShowsMoreReversed, Benchmark("own", cases, "f" * 64))
     (verdict,) = result.verdicts
     assert (verdict.level, verdict.severity) == ("different records", "warning")
-    assert pools == [[*range(0, 24, 2)]]
+    assert pools == [*range(0, 24, 2)]
 
 
 class Tears:
@@ -226,8 +238,6 @@ class Tears:
         self.records: tuple[Record, ...] = ()
 
     async def add(self, record: Record) -> None:
-        import asyncio
-
         before = self.records
         await asyncio.sleep(0)
         self.records = (*before, record)
@@ -246,3 +256,43 @@ def test_a_failed_promise_of_overlapping_writes_asks_for_a_queue() -> None:
     ((repair, text),) = list_advice(result)
     assert repair == f"queue({verdict.policy})"
     assert "in a queue" in text and "serial order" in text
+
+
+def advise(policy: Any, *promises: str, depth: str = "stable") -> list[str]:
+    """List the repairs that are advised for failed promises alone."""
+    outcome: Any = SimpleNamespace(plan=SimpleNamespace(policies=[policy]))
+    failed = tuple(Promise(name, 1, 8, "overlap:k=2", "") for name in promises)
+    verdict = replace(make_verdict(depth, promises=failed), policy=policy.name)
+    return [finding.value["repair"] for finding in try_repairs(outcome, [verdict])]
+
+
+def test_a_queue_helps_neither_leaks_nor_what_adds_no_records() -> None:
+    own = as_policy(Keeps, name="memory")
+    assert advise(own, "torn") == ["queue(memory)"]
+    assert advise(own, "torn", "leaked") == []
+    assert advise(own, "leaked", depth="evidence lost") == []
+    assert advise(make_policy("lexical"), "torn") == []
+    assert advise(as_policy(Costly), "torn", depth="evidence lost") == []
+    assert advise(own) == []
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A policy around a memory that overwrites."""
+
+    name: str = "fixed"
+
+    def build(self, arrivals: Sequence[Record], /) -> Any:
+        return as_policy(Overwrites).build(arrivals)
+
+
+@dataclass(frozen=True)
+class Recorded(Fixed):
+    """What it builds was recorded, so that no other order can be built."""
+
+    def recall(self) -> None: ...
+
+
+def test_a_memory_that_was_recorded_is_not_repaired() -> None:
+    assert [repair for repair, _ in list_advice(audit(Fixed()))] != []
+    assert advise(Recorded(), depth="evidence lost") == []

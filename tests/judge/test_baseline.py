@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from routeprism.experiments._baseline import count_baseline
-from routeprism.experiments._case_values import coordinates_of
+from routeprism.experiments import coordinates_of, count_baseline
 from routeprism.records import Case, Pool, Question, Record
 from routeprism.routes import ExposureTrace, Route
 
@@ -23,21 +22,22 @@ CASE = Case(Pool("ada", RECORDS), QUESTIONS)
 NAN = float("nan")
 
 Shares = Sequence[float]
-KEPT, SHOWN, STALE = "all_covered.retained", "all_covered.exposed", "stale_only"
+MEMORY, PROMPT, STALE = "all_covered.retained", "all_covered.exposed", "stale_only"
 
 
 def make_route(
     policy: str = "memory",
     schedule: str = "forward",
-    shown: str = "a",
+    sources: str = "a",
     order: tuple[int, ...] = (0, 1, 2),
     *,
     failed: str = "",
 ) -> Route:
     """Make a route that keeps `a` and `b` and shows the same to every question."""
-    exposures = tuple(ExposureTrace(q, frozenset(shown), "", 0, ()) for q in QUESTIONS)
-    kept = frozenset("ab")
-    return Route(policy, schedule, "ada", order, kept, None, exposures, (), {}, failed=failed)
+    exposures = tuple(ExposureTrace(q, frozenset(sources), "", 0, ()) for q in QUESTIONS)
+    return Route(
+        policy, schedule, "ada", order, frozenset("ab"), None, exposures, (), {}, failed=failed
+    )
 
 
 def make_table(values: Mapping[str, Shares], labels: str = "given") -> npt.NDArray[np.float64]:
@@ -70,9 +70,9 @@ def test_source_order_is_counted_question_by_question() -> None:
     """
     routes = [
         make_route(order=(0, 1, 1, 2)),
-        make_route("another", shown="abc"),
+        make_route("another", sources="abc"),
         make_route("broken", failed="an error"),
-        make_route(schedule="replay", shown=""),
+        make_route(schedule="replay", sources=""),
     ]
     assert count(routes, {}, labels="") == {
         ("memory", "records"): 3,
@@ -87,21 +87,21 @@ def test_source_order_is_counted_question_by_question() -> None:
 
 def test_a_text_that_names_no_record_may_contain_any() -> None:
     """The first two questions see text without sources, and the third one sees nothing."""
-    route = make_route(shown="")
+    route = make_route(sources="")
     characters = (9, 9, 0, 9, 0)
     exposures = tuple(
         replace(exposure, context_chars=number, sources=frozenset("c" if at == 3 else ""))
         for at, (exposure, number) in enumerate(zip(route.exposures, characters, strict=True))
     )
-    lost = make_table(dict.fromkeys((f"{KEPT}.forward", f"{KEPT}.route"), (0, 0, 0, 0, NAN)))
+    lost = make_table(dict.fromkeys((f"{MEMORY}.forward", f"{MEMORY}.route"), (0, 0, 0, 0, NAN)))
     counts = count([replace(route, exposures=exposures)], {("memory", "replay"): lost})
     assert (counts["memory", "questions"], counts["memory", "lacking"]) == (2, 1)
     assert counts["memory", "never_kept"] == 2
 
 
 def test_the_baseline_is_that_of_the_reference_order() -> None:
-    restart = replace(make_route(schedule="restart", shown=""), reference="")
-    compared = replace(make_route(schedule="bulk", shown="abc"), reference="restart")
+    restart = replace(make_route(schedule="restart", sources=""), reference="")
+    compared = replace(make_route(schedule="bulk", sources="abc"), reference="restart")
     assert count([restart, compared], {}, labels="")["memory", "lacking"] == 4
     # With several references, and with none, it is source order, which shows `a` alone.
     for routes in ([restart, compared, make_route()], [replace(make_route(), reference="")]):
@@ -112,25 +112,25 @@ def test_what_no_order_keeps_shows_or_updates() -> None:
     """q0 is never kept, q1 only in some orders of jitter, q2 in source order, q3 in reversal."""
     replay = make_table(
         {
-            f"{KEPT}.forward": (0, 0, 1, 0, NAN),
-            f"{KEPT}.route": (0, 0, 0, 1, NAN),
-            f"{SHOWN}.forward": (0, 0, 0, 0, NAN),
-            f"{SHOWN}.route": (0, 0, 0, 1, NAN),
+            f"{MEMORY}.forward": (0, 0, 1, 0, NAN),
+            f"{MEMORY}.route": (0, 0, 0, 1, NAN),
+            f"{PROMPT}.forward": (0, 0, 0, 0, NAN),
+            f"{PROMPT}.route": (0, 0, 0, 1, NAN),
             f"{STALE}.forward": (NAN, 1, 1, 0, 1),
             f"{STALE}.route": (NAN, 1, 1, 1, NAN),
         }
     )
     jitter = make_table(
         {
-            f"{KEPT}.forward": (0, 0, 1, 0, NAN),
-            f"{KEPT}.route": (0, 0.5, 0, 0, NAN),
-            f"{SHOWN}.forward": (0, 0, 0, 0, NAN),
-            f"{SHOWN}.route": (0, 0, 0, 0, NAN),
+            f"{MEMORY}.forward": (0, 0, 1, 0, NAN),
+            f"{MEMORY}.route": (0, 0.5, 0, 0, NAN),
+            f"{PROMPT}.forward": (0, 0, 0, 0, NAN),
+            f"{PROMPT}.route": (0, 0, 0, 0, NAN),
             f"{STALE}.forward": (NAN, 1, 1, 0, 1),
             f"{STALE}.route": (NAN, 1, 0.9, 1, 1),
         }
     )
-    everything = make_table(dict.fromkeys((f"{KEPT}.route", f"{SHOWN}.route"), (1, 1, 1, 1, 1)))
+    everything = make_table(dict.fromkeys((f"{MEMORY}.route", f"{PROMPT}.route"), (1, 1, 1, 1, 1)))
     tables = {
         ("memory", "replay"): replay,
         ("memory", "jitter:w=2"): jitter,
@@ -146,12 +146,12 @@ def test_what_no_order_keeps_shows_or_updates() -> None:
 
 
 def test_an_order_alone_is_enough_to_be_right() -> None:
-    values = {f"{KEPT}.forward": (0,) * 5, f"{SHOWN}.forward": (0,) * 5}
-    kept = make_table({**values, f"{KEPT}.route": (1,) * 5, f"{SHOWN}.route": (0,) * 5})
-    lost = make_table({**values, f"{KEPT}.route": (0,) * 5, f"{SHOWN}.route": (0,) * 5})
-    for tables in ([kept, lost], [lost, kept]):
-        named = {("memory", name): table for name, table in zip("xy", tables, strict=True)}
-        assert count([], named) == {("memory", "never_shown"): 5}
+    values = {f"{MEMORY}.forward": (0,) * 5, f"{PROMPT}.forward": (0,) * 5}
+    some = make_table({**values, f"{MEMORY}.route": (1,) * 5, f"{PROMPT}.route": (0,) * 5})
+    none = make_table({**values, f"{MEMORY}.route": (0,) * 5, f"{PROMPT}.route": (0,) * 5})
+    for tables in ([some, none], [none, some]):
+        orders = {("memory", name): table for name, table in zip("xy", tables, strict=True)}
+        assert count([], orders) == {("memory", "never_shown"): 5}
 
 
 def test_without_labels_nothing_is_known() -> None:

@@ -12,9 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from routeprism.exhibits import Table
-from routeprism.experiments import remedies, verdicts
-from routeprism.experiments._experiment import Conclusion
-from routeprism.experiments._observations import LossCounts
+from routeprism.experiments import Conclusion, LossCounts, remedies, verdicts
 from routeprism.experiments.causes import Places, describe_causes, experiment, find_causes
 from routeprism.judge import CAUSES, NEVER_RIGHT, NEXT_STEPS, Cause, describe_loss, quote_text
 from routeprism.policies import as_policy, make_policy
@@ -170,8 +168,8 @@ def test_a_sentence_counts_what_was_tested() -> None:
         "1,200 of 3,000 losses, 2,000 more"
         in make_cause(explained=1200, tested=3000, cases=5000).sentence
     )
-    named = make_cause(record_text="Flight to Tbilisi", by_texts=("Flight to Oslo",))
-    assert "'n2' (“Flight to Oslo”) overwrote 'n1' (“Flight to Tbilisi”)" in named.sentence
+    cause = make_cause(record_text="Flight to Tbilisi", by_texts=("Flight to Oslo",))
+    assert "'n2' (“Flight to Oslo”) overwrote 'n1' (“Flight to Tbilisi”)" in cause.sentence
     display = make_cause("order of blocks", record="", by=(), cases=3)
     assert "compared in 2 of 3 cases" in display.sentence
 
@@ -298,6 +296,23 @@ def test_source_order_and_each_memory_have_their_own_causes() -> None:
     ]
     # Of cases that are only counted, no example is stored.
     assert (causes[1].record, causes[1].user, causes[1].example.schedule) == ("", "ada", "forward")
+
+
+def test_an_example_is_of_the_same_memory() -> None:
+    losses = [
+        make_loss("tie", policy="another", user="ben"),
+        make_loss("full", user="cleo"),
+        make_loss("full", user="ada", schedule="forward"),
+    ]
+    cases = {("memory", "replay", "record"): 2, ("memory", "forward", "record"): 2}
+    causes = find_causes(
+        losses, count_losses(*losses, cases={**cases, ("another", "replay", "record"): 1})
+    )
+    untested = [c for c in causes if c.cause == "untested"]
+    assert [(c.policy, c.schedules, c.user) for c in untested] == [
+        ("memory", ("replay",), "cleo"),
+        ("memory", ("forward",), "ada"),
+    ]
 
 
 def test_lost_records_come_before_texts_and_texts_before_state() -> None:
@@ -430,8 +445,8 @@ class OfOwn:
 def make_policies() -> dict[str, Any]:
     kinds = (Costly, OfOwn)
     policies: dict[str, Any] = {kind.__name__: as_policy(kind) for kind in kinds}
-    named = {name: as_policy(OfOwn, name=name) for name in ("lexical", "own:OfOwn")}
-    return {**policies, **named, "consults": Consults(), "recent": make_policy("recent")}
+    aliases = {name: as_policy(OfOwn, name=name) for name in ("lexical", "own:OfOwn")}
+    return {**policies, **aliases, "consults": Consults(), "recent": make_policy("recent")}
 
 
 POLICIES = make_policies()

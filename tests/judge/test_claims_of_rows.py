@@ -39,7 +39,7 @@ def test_an_interval_excludes_zero_if_it_is_on_one_side(
 
 
 @pytest.mark.parametrize(
-    ("quantity", "value", "adjusted", "shown"),
+    ("quantity", "value", "adjusted", "holds"),
     [
         ("Delta_rep", (-0.2, -0.3, -0.1), None, True),
         ("Delta_rep", (-0.2, -0.3, -0.1), 0.049, True),
@@ -56,13 +56,13 @@ def test_an_interval_excludes_zero_if_it_is_on_one_side(
     ],
 )
 def test_a_claim_is_shown_by_its_interval_and_its_adjusted_p(
-    quantity: str, value: Any, adjusted: float | None, shown: bool
+    quantity: str, value: Any, adjusted: float | None, holds: bool
 ) -> None:
     values = (
         {quantity: value} if adjusted is None else {quantity: value, f"p_holm.{quantity}": adjusted}
     )
     group = make_group(values)
-    assert is_claim_shown(group[quantity], group) is shown
+    assert is_claim_shown(group[quantity], group) is holds
 
 
 def test_a_claim_without_an_adjusted_p_was_not_tested() -> None:

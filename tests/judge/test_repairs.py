@@ -309,7 +309,7 @@ def find_repair(verdict: Verdict, *, only_reorders: bool) -> Advice:
 
 
 @pytest.mark.parametrize(
-    ("causes", "only_reorders", "chosen"),
+    ("causes", "only_reorders", "is_chosen"),
     [
         # Another order cannot help a record that the memory does not keep even alone.
         (["never kept"], True, False),
@@ -321,10 +321,10 @@ def find_repair(verdict: Verdict, *, only_reorders: bool) -> Advice:
     ],
 )
 def test_no_repair_contradicts_the_tested_cause(
-    causes: list[Any], only_reorders: bool, chosen: bool
+    causes: list[Any], only_reorders: bool, is_chosen: bool
 ) -> None:
     verdict = make_verdict("evidence lost", causes=tuple(map(make_cause, causes)))
-    assert bool(find_repair(verdict, only_reorders=only_reorders).repair) is chosen
+    assert bool(find_repair(verdict, only_reorders=only_reorders).repair) is is_chosen
 
 
 def test_a_text_that_differs_as_well_does_not_permit_another_order() -> None:
@@ -395,7 +395,7 @@ def test_no_repair_was_measured() -> None:
 
 
 def test_a_measured_repair_becomes_that_of_the_verdict() -> None:
-    seen = Finding(
+    observation = Finding(
         name="observed", policy="memory", value={"data": "own", "command": "routeprism remedy"}
     )
     counts: Values = {
@@ -404,7 +404,7 @@ def test_a_measured_repair_becomes_that_of_the_verdict() -> None:
         "evidence.gained_count": 0.0,
     }
     rows = show("memory", 1.0, 0.5, more=counts)
-    findings = [*declare("hold"), seen]
+    findings = [*declare("hold"), observation]
     (verdict,) = judge(make_results([*rows, *show("hold", more={"V_changed": 0.0})], *findings))
     assert (verdict.repair, verdict.level) == ("hold", "evidence lost")
     assert verdict.command == "routeprism audit own --policy hold"
@@ -414,7 +414,7 @@ def test_a_measured_repair_becomes_that_of_the_verdict() -> None:
     (verdict,) = judge(make_results([*rows, *useless], *findings))
     assert (verdict.repair, verdict.command) == ("", "")
     assert "no standard repair" in verdict.advice
-    (verdict,) = judge(make_results(rows, seen))
+    (verdict,) = judge(make_results(rows, observation))
     assert verdict.command == "routeprism remedy"
 
 

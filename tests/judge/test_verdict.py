@@ -628,8 +628,8 @@ def test_a_leak_is_a_failed_promise() -> None:
     for word in ("n3", "ben", "ada", "retained"):
         assert word in promise.witness
     # One that a question shows is the better example; each counts its routes.
-    shown = find_leak("dag", question="Where?", routes=4)
-    (promise,) = judge_one(make_rows(SOUND), find_leak("ada"), shown).promises
+    answer_leak = find_leak("dag", question="Where?", routes=4)
+    (promise,) = judge_one(make_rows(SOUND), find_leak("ada"), answer_leak).promises
     assert promise.failed == 5
     assert "dag" in promise.witness and "Where?" in promise.witness
     assert judge_one(make_rows(SOUND), find_leak("d", "x")).promises == ()
@@ -738,11 +738,11 @@ def test_the_repair_that_an_audit_tried_has_a_command() -> None:
         name=ADVICE, policy="memory", value={"repair": "hold:w=2(memory)", "text": "t"}
     )
     another = Finding(name=ADVICE, policy="another", value={"repair": "no", "text": "no"})
-    seen = observe(data="own data", command="routeprism remedy")
-    verdict = judge_one(make_rows({**SOUND, **count_evidence(1)}), another, advice, seen)
+    observation = observe(data="own data", command="routeprism remedy")
+    verdict = judge_one(make_rows({**SOUND, **count_evidence(1)}), another, advice, observation)
     assert (verdict.repair, verdict.advice) == ("hold:w=2(memory)", "t")
     assert verdict.command == "routeprism audit 'own data' --policy 'hold:w=2(memory)'"
-    verdict = judge_one(make_rows({**SOUND, **count_evidence(1)}), another, seen)
+    verdict = judge_one(make_rows({**SOUND, **count_evidence(1)}), another, observation)
     assert (verdict.repair, verdict.advice, verdict.command) == ("", "", "routeprism remedy")
 
 

@@ -24,8 +24,7 @@ from routeprism.orders import ONE_BY_ONE, Procedure
 from routeprism.policies import Event, Policy, as_policy
 from routeprism.policies.remedies import Hold
 from routeprism.records import Benchmark, Case, Pool, Question
-from routeprism.routes import Loss, explain_loss
-from routeprism.routes._interventions import Rebuilds, find_cause, read_likely_cause
+from routeprism.routes import Loss, Rebuilds, explain_loss, find_cause, read_likely_cause
 
 TEXTS = (
     "city: Maya moved to Lisbon",
@@ -612,8 +611,8 @@ def test_a_record_that_is_there_when_it_is_built_again_has_no_cause() -> None:
     loss = explain_loss(make_case(), as_policy(Recent), (4, 3, 2, 1, 0), "n4")
     assert (loss.cause, loss.by) == ("untested", ())
     assert loss.test == "the memory loses nothing when it is built again"
-    shown = explain_loss(make_case(), as_policy(Recent), (3, 2, 1, 0, 4), "n4", QUERY)
-    assert (shown.question, shown.test) == ("q", loss.test)
+    visible = explain_loss(make_case(), as_policy(Recent), (3, 2, 1, 0, 4), "n4", QUERY)
+    assert (visible.question, visible.test) == ("q", loss.test)
     hidden = explain_loss(make_case(), as_policy(Recent), (4, 3, 2, 1, 0), "n4", QUERY)
     assert (hidden.cause, hidden.question) == ("ranking", "q")
 
@@ -660,8 +659,8 @@ class Plain:
 
 @pytest.mark.parametrize("memory", [Overwrites, Window, CollidesFirst, Outvotes])
 def test_the_moment_of_a_loss_is_found_by_bisection_as_well(memory: Any) -> None:
-    found, expected = list_losses(Plain(memory)), list_losses(memory)
-    assert [(loss.cause, loss.by, loss.test) for loss in found] == [
+    losses, expected = list_losses(Plain(memory)), list_losses(memory)
+    assert [(loss.cause, loss.by, loss.test) for loss in losses] == [
         (loss.cause, loss.by, loss.test) for loss in expected
     ]
 
@@ -676,12 +675,23 @@ class CrowdsOut(Keeps):
         self.records += [record for record in records if record not in first]
 
 
-def find_bulk_cause(memory: Any, order: Sequence[int], record: str, texts: Sequence[str]) -> Loss:
+class RecentOfBatch(Recent):
+    def add_many(self, records: list[Record]) -> None:
+        self.records += records
+
+
+def find_bulk_cause(
+    memory: Any, order: Sequence[int], record: str, texts: Sequence[str], query: str = ""
+) -> Loss:
     case, policy = make_case(texts), as_policy(memory)
     loss = Loss("untested", policy.name, "bulk", "maya", "", record, order=tuple(order))
     reference = tuple(range(len(texts))), ONE_BY_ONE
     return find_cause(
-        Rebuilds(case, policy), loss, "", procedure=Procedure("bulk", "bulk"), reference=reference
+        Rebuilds(case, policy),
+        loss,
+        query,
+        procedure=Procedure("bulk", "bulk"),
+        reference=reference,
     )
 
 
@@ -689,6 +699,8 @@ def test_a_batch_that_loses_a_record_is_a_procedure() -> None:
     texts = ("city: a", "city: b", "city: c", "city: d", "dog: e")
     loss = find_bulk_cause(CrowdsOut, range(5), "n0", texts)
     assert (loss.cause, loss.by) == ("procedure", ())
+    hidden = find_bulk_cause(RecentOfBatch, (4, 3, 2, 1, 0), "n4", TEXTS, QUERY)
+    assert hidden.cause == "ranking"  # it is kept in a batch as well as one by one
     assert loss.builds > 0
 
 
@@ -724,11 +736,11 @@ def test_every_sequence_is_built_once() -> None:
     first = rebuilds.build(records, ONE_BY_ONE)
     assert (first.retained, first.blocks, rebuilds.built) == ({"n2", "n3", "n4"}, {}, 1)
     assert rebuilds.build(records, ONE_BY_ONE) is first
-    # Once it is asked, all questions are.
-    asked = rebuilds.build(records, ONE_BY_ONE, "another question")
-    assert (set(asked.blocks), rebuilds.built) == ({QUERY, "another question"}, 2)
-    assert rebuilds.build(records, ONE_BY_ONE, QUERY) is asked
-    assert rebuilds.build(records, ONE_BY_ONE) is asked
+    # Once it is more, all questions are.
+    more = rebuilds.build(records, ONE_BY_ONE, "another question")
+    assert (set(more.blocks), rebuilds.built) == ({QUERY, "another question"}, 2)
+    assert rebuilds.build(records, ONE_BY_ONE, QUERY) is more
+    assert rebuilds.build(records, ONE_BY_ONE) is more
     assert rebuilds.built == 2
 
 
@@ -749,6 +761,13 @@ def test_two_records_are_compared_by_event_time(timestamps: Any, relation: str) 
     case = Case(Pool("maya", records), (Question("q", "maya", QUERY),))
     loss = explain_loss(case, as_policy(Overwrites), (0, 1), "n0")
     assert (loss.cause, loss.by, loss.relation) == ("overwritten", ("n1",), relation)
+
+
+def test_without_an_order_that_shows_it_a_record_may_not_be_retrievable() -> None:
+    loss = Loss("untested", "memory", "forward", "maya", "q", "n3", order=(0, 1, 2, 3, 4))
+    tested = find_cause(Rebuilds(make_case(), as_policy(Hides), (QUERY,)), loss, QUERY)
+    assert tested.cause == "not retrievable"
+    assert tested.test == "given 'n3' alone, the memory does not show it to the question"
 
 
 class SilentPolicy:

@@ -21,8 +21,8 @@ from routeprism.routes import (
     find_level,
     list_absences,
     list_cases,
+    list_lost,
 )
-from routeprism.routes._lost_cases import list_lost
 
 RECORDS = tuple(Record(f"n{at}", at, f"fact {at}", f"2025-03-0{at + 1}") for at in range(3))
 
@@ -33,7 +33,7 @@ def make_question(name: str = "q", support: Sequence[str] = ()) -> Question:
 
 
 def make_route(
-    shown: Sequence[str],
+    ids: Sequence[str],
     order: tuple[int, ...] = (0, 1, 2),
     *,
     question: Question | Sequence[Question] = (),
@@ -43,15 +43,15 @@ def make_route(
 ) -> Route:
     """Make a route that shows a block for each record; source order is the reference."""
     questions = [question] if isinstance(question, Question) else question or [make_question()]
-    blocks = tuple(Block("record", text + id, frozenset({id})) for id in shown)
+    blocks = tuple(Block("record", text + id, frozenset({id})) for id in ids)
     exposures = tuple(
-        ExposureTrace(q, frozenset(shown), "\n".join(block.text for block in blocks), 0, blocks)
+        ExposureTrace(q, frozenset(ids), "\n".join(block.text for block in blocks), 0, blocks)
         for q in questions
     )
     usual: dict[str, Any] = {"signature": None, "events": (), "stand_ins": {}}
     name = schedule or ("replay" if order != (0, 1, 2) else "forward")
     return Route(
-        "memory", name, "ada", order, frozenset(shown), exposures=exposures, **{**usual, **more}
+        "memory", name, "ada", order, frozenset(ids), exposures=exposures, **{**usual, **more}
     )
 
 
@@ -60,7 +60,7 @@ def make_pair(before: Route, after: Route) -> Pair:
     return Pair(exposures[0].question, before, after, *exposures)
 
 
-def list_found(routes: Sequence[Route], schedule: str = "", labels: str = "given") -> list[Any]:
+def name_cases(routes: Sequence[Route], schedule: str = "", labels: str = "given") -> list[Any]:
     return [
         (case.schedule, case.cause, case.record, case.pair.route.order)
         for case in list_cases(routes, labels, schedule)
@@ -100,7 +100,7 @@ def test_each_record_of_each_order_is_a_case() -> None:
         make_route(["n0"], (2, 1, 0)),
         make_route(["n0", "n1"], (1, 0, 2), schedule="jitter,seed=1"),
     ]
-    assert list_found(routes) == [
+    assert name_cases(routes) == [
         ("replay", "untested", "n1", (2, 1, 0)),
         ("replay", "untested", "n2", (2, 1, 0)),
         ("jitter,seed=1", "untested", "n2", (1, 0, 2)),
@@ -128,8 +128,8 @@ def test_a_case_of_an_arrival_model_has_the_simplest_order(
         make_route(["n0", "n1"], order, schedule=f"jitter,seed={at}")
         for at, order in enumerate(orders)
     ]
-    found = list_found([make_route(["n0", "n1", "n2"]), *routes], "jitter")
-    assert found == [("jitter", "untested", "n2", witness)]
+    cases = name_cases([make_route(["n0", "n1", "n2"]), *routes], "jitter")
+    assert cases == [("jitter", "untested", "n2", witness)]
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_case_of_an_arrival_model_has_the_simplest_order(
     ],
 )
 def test_what_differs_without_a_loss(before: Route, after: Route, cause: str) -> None:
-    found = list_found([before, after])
-    assert found == ([("replay", cause, "", (2, 1, 0))] if cause else [])
+    cases = name_cases([before, after])
+    assert cases == ([("replay", cause, "", (2, 1, 0))] if cause else [])
 
 
 def test_a_question_that_loses_a_record_is_not_counted_for_its_text() -> None:
@@ -160,8 +160,8 @@ def test_a_question_that_loses_a_record_is_not_counted_for_its_text() -> None:
         make_route(["n1", "n0"], (1, 0, 2), schedule="jitter,seed=1"),
         make_route(["n0"], (2, 1, 0), schedule="jitter,seed=2"),
     ]
-    assert list_found(routes, "jitter") == [("jitter", "untested", "n1", (2, 1, 0))]
-    assert list_found(routes) == [
+    assert name_cases(routes, "jitter") == [("jitter", "untested", "n1", (2, 1, 0))]
+    assert name_cases(routes) == [
         ("jitter,seed=1", "order of blocks", "", (1, 0, 2)),
         ("jitter,seed=2", "untested", "n1", (2, 1, 0)),
     ]
@@ -177,8 +177,8 @@ def test_a_case_knows_its_place_and_its_routes() -> None:
     overlap = make_route(["n0"], (2, 1, 0), procedure="overlap:k=2")
     assert LostCase("replay", "untested", "n1", make_pair(forward, overlap)).overlaps
     assert LostCase("replay", "untested", "n1", make_pair(overlap, replay)).overlaps
-    named = make_route(["n0"], (2, 1, 0), procedure="overlapping")
-    assert not LostCase("replay", "untested", "n1", make_pair(forward, named)).overlaps
+    similar = make_route(["n0"], (2, 1, 0), procedure="overlapping")
+    assert not LostCase("replay", "untested", "n1", make_pair(forward, similar)).overlaps
 
 
 def test_absences_are_what_source_order_does_not_show() -> None:
@@ -290,6 +290,7 @@ def test_three_cases_of_an_order_are_tested_and_different_questions_first() -> N
     ]
     losses = explain(*cases[:3], case=case)
     assert [loss.record for loss in losses] == ["n2", "n1", ""]
+    assert (losses[2].cause, losses[2].test, losses[2].builds) == ("rewritten", "", 0)
     # Each order counts by itself.
     later = [lose(q, "n2", "jitter"), lose(r, "n2", "jitter")]
     assert len(explain(*cases, *later, case=case)) == 5

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from routeprism.records import Case, Pool, Question, Record, Turn
-from routeprism.routes._placebos import Placebos, date_after, date_before
+from routeprism.routes import Placebos, date_after, date_before
 
 RECORD = Record("n1", 0, "Maya moved to Lisbon in 2024.", "2025-03-02")
 CASE = Case(Pool("ada", (RECORD,)), (Question("q", "ada", "Where does Zed live?"),))
@@ -51,10 +51,10 @@ def test_placebos_of_a_record_differ_by_number_and_are_made_once() -> None:
 
 
 def test_ids_are_new_and_as_long_where_that_is_possible() -> None:
-    taken = {f"{letter}" for letter in "bcdfghjklmnpqrstvwxz"}
-    placebos = Placebos(frozenset(), set(taken))
+    ids = {f"{letter}" for letter in "bcdfghjklmnpqrstvwxz"}
+    placebos = Placebos(frozenset(), set(ids))
     placebo = placebos.make(Record("n", 0, "tea"), 0)
-    assert placebo.id not in taken
+    assert placebo.id not in ids
     assert placebo.id in placebos.ids
     assert re.fullmatch(r"[a-z]\d+", placebo.id)
     assert len(make().id) == 2 and make().id[1].isdecimal()

@@ -8,8 +8,11 @@ from routeprism.on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from routeprism.experiments._adding import AddProgress
+    from routeprism.experiments._advice import try_repairs
     from routeprism.experiments._arrival_values import DRAWN_ORDERS
     from routeprism.experiments._audit import Tracing
+    from routeprism.experiments._baseline import count_baseline
+    from routeprism.experiments._case_values import coordinates_of
     from routeprism.experiments._collection import Asking, Manner
     from routeprism.experiments._comparison_stage import (
         CaseComparisons,
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from routeprism.experiments._experiment import (
         AnswerNames,
         AnswerSelection,
+        Conclusion,
         Experiment,
         find_experiment,
         list_answer_sources,
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
         registered_experiments,
         source_of_answers,
     )
-    from routeprism.experiments._observations import is_unsourced
+    from routeprism.experiments._observations import LossCounts, is_unsourced
     from routeprism.experiments._order_case import Looking
     from routeprism.experiments._order_search import Outcome, outcome_named
     from routeprism.experiments._result import Audit
@@ -74,12 +78,14 @@ __all__ = [
     "Budgets",
     "CaseComparisons",
     "ComparisonStage",
+    "Conclusion",
     "Curve",
     "DesignDecision",
     "DesignRules",
     "EveryOrder",
     "Experiment",
     "Looking",
+    "LossCounts",
     "Manner",
     "OnlyPolicies",
     "Outcome",
@@ -100,6 +106,8 @@ __all__ = [
     "compare_layouts",
     "compare_routes",
     "construction_costs",
+    "coordinates_of",
+    "count_baseline",
     "decide_designs",
     "enter_measures",
     "explore_subject",
@@ -118,6 +126,7 @@ __all__ = [
     "source_of_answers",
     "stand_ins",
     "tabulate_layers",
+    "try_repairs",
     "with_arms",
 ]
 
@@ -126,7 +135,10 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
         __name__,
         {
             "._adding": "AddProgress",
+            "._advice": "try_repairs",
             "._arrival_values": "DRAWN_ORDERS",
+            "._baseline": "count_baseline",
+            "._case_values": "coordinates_of",
             "._collection": "Asking Manner",
             "._shards": "ResultFile Shard ShardResults check_shards parse_shard",
             "._audit": "Tracing",
@@ -137,11 +149,11 @@ if not TYPE_CHECKING:  # else every name would pass for one that is there
             "._execution": "RunExecution Pacing",
             "._result": "Audit",
             "._subject": "SEED Statistics Subject",
-            "._experiment": "AnswerNames AnswerSelection Experiment find_experiment "
+            "._experiment": "AnswerNames AnswerSelection Conclusion Experiment find_experiment "
             "list_answer_sources make_stages name_answer registered_experiments source_of_answers",
             "._order_case": "Looking",
             "._order_search": "Outcome outcome_named",
-            "._observations": "is_unsourced",
+            "._observations": "LossCounts is_unsourced",
             "._route_comparisons": "compare_layouts compare_routes reversed_within_kinds",
             ".layers": "tabulate_layers",
             "._rows": "BY_QUESTION",

@@ -21,6 +21,7 @@ from routeprism.routes._interventions import (
     Rebuilds,
     explain_loss,
     find_cause,
+    read_likely_cause,
 )
 from routeprism.routes._leaks import Leak, choose_leak, find_case_leak, knowing_users
 from routeprism.routes._lost_cases import (
@@ -32,7 +33,9 @@ from routeprism.routes._lost_cases import (
     find_level,
     list_absences,
     list_cases,
+    list_lost,
 )
+from routeprism.routes._placebos import Placebos, date_after, date_before
 from routeprism.routes._trace import (
     ExposureTrace,
     Pair,
@@ -60,6 +63,7 @@ __all__ = [
     "LostCase",
     "Moment",
     "Pair",
+    "Placebos",
     "Rebuilds",
     "Relation",
     "Route",
@@ -71,6 +75,8 @@ __all__ = [
     "choose_leak",
     "compare_replays",
     "cross_fit",
+    "date_after",
+    "date_before",
     "describe_checks",
     "describe_isolation",
     "explain_cases",
@@ -84,8 +90,10 @@ __all__ = [
     "list_absences",
     "list_cases",
     "list_counterparts",
+    "list_lost",
     "list_moments",
     "pair_routes",
+    "read_likely_cause",
     "trace_case",
     "trace_moments",
 ]

@@ -227,7 +227,7 @@ def test_a_doubt_is_given_and_hides_no_count() -> None:
     assert text.count("3 of 40") == 1
 
 
-def test_an_incomplete_run_says_so_first() -> None:
+def test_an_incomplete_run_says_so_next_to_its_level() -> None:
     verdict = make_verdict("evidence lost", count_evidence(3), is_incomplete=True)
     assert state_verdict(verdict).text.startswith("evidence lost (incomplete). ")
     assert verdict.label == "evidence lost (incomplete)"

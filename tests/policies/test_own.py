@@ -393,8 +393,12 @@ def test_what_objects_share_is_a_leak() -> None:
             return self.records
 
     result = routeprism.audit("sample", Shared, resamples=100)
-    leak = "Shared: leak: the record 'u01-r0' of user 'u01' is retained for user 'u02'"
-    assert any(sentence.startswith(leak) for sentence in result.sentences)
+    (verdict,) = result.verdicts
+    (promise,) = verdict.promises
+    assert (verdict.level, promise.promise) == ("promise failed", "leaked")
+    assert promise.witness.startswith(
+        "the record 'u01-r0' of user 'u01' is retained for user 'u02'"
+    )
     assert result.shortfall.routes == 60  # two routes of each user; none gives a number
 
 

@@ -25,7 +25,6 @@ from routeprism.cli import run_command
 from routeprism.errors import RunError
 from routeprism.policies import NamedPolicy, make_policy
 from routeprism.report import write_charts, write_comparison, write_report, write_tables
-from routeprism.report._pool_findings import describe_loss
 from routeprism.runs import Rows, StoredRun
 
 OwnData = Callable[..., Path]
@@ -83,48 +82,6 @@ def read_gate_command(page: str) -> list[str]:
     gates = page[page.index('<section id="gates"') :]
     command = re.findall(r"<code>(routeprism check .*?)</code>", gates, re.S)[0]
     return shlex.split(html.unescape(command).replace("\\\n", ""))[1:]
-
-
-@pytest.mark.parametrize(
-    ("loss", "sentence"),
-    [
-        (
-            {"cause": "older overwrote newer", "record": "n26", "by": "n28", "schedule": "replay"},
-            "Under reversal the question is not shown 'n26' (“Flight”): an older record overwrote "
-            "a newer one because it arrived later, when 'n28' (“Hotel”) arrived.",
-        ),
-        (
-            {
-                "cause": "discarded as a duplicate",
-                "record": "n26",
-                "by": ["n28", "n3"],
-                "schedule": "jitter:w=2",
-                "test": "exchanging 'n28' brings 'n26' back",
-            },
-            "Under ordinary disorder the question is not shown 'n26' (“Flight”): the record was "
-            "discarded when it arrived, because 'n28' (“Hotel”) and 'n3' had arrived before. "
-            "Tested: exchanging 'n28' brings 'n26' back.",
-        ),
-        (
-            {"cause": "never kept", "record": "n26", "by": [], "schedule": "forward"},
-            "In source order the question is not shown 'n26' (“Flight”): the memory does not keep "
-            "the record, even if it arrives alone.",
-        ),
-        (
-            {"cause": "state only", "record": "", "by": "", "schedule": "replay"},
-            "Under reversal, only internal state differs.",
-        ),
-        (
-            {"cause": "the service refused it", "record": "n3", "by": "n3", "schedule": "replay"},
-            "Under reversal the question is not shown 'n3': the service refused it.",
-        ),
-    ],
-)
-def test_a_loss_is_described_with_its_records_and_its_test(
-    loss: dict[str, Any], sentence: str
-) -> None:
-    names = {"n26": "'n26' (“Flight”)", "n28": "'n28' (“Hotel”)"}
-    assert describe_loss(loss, names) == sentence
 
 
 # --- runs that lack something ----------------------------------------------------------------

@@ -49,7 +49,7 @@ _NEXT = """\
 RoutePrism reports whether an agent memory loses evidence because of the order
 of arrival.
 
-  routeprism demo                                 audit five memories on a sample
+  routeprism demo                                 audit five sample memories
   routeprism audit sample -p focal                audit one built-in policy
   routeprism audit sample -p my_module:Memory     audit your own class
   routeprism audit my_data -p focal               use your own data

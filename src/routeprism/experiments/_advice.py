@@ -77,7 +77,10 @@ def _measure_repairs(outcome: AuditOutcome, verdict: Verdict, policy: Policy) ->
     plan = outcome.plan
     shows_records = getattr(unwrap_policy(policy), "interface", None) is not None
     interface = parse_interface(interface_of(policy) if shows_records else plan.benchmark.interface)
-    repairs = list_remedies(policy, make=partial(make_policy, interface=interface))
+    try:
+        repairs = list_remedies(policy, make=partial(make_policy, interface=interface))
+    except RoutePrismError:
+        return  # a memory whose name is no spec has no name for its repairs
     pools = _choose_pools(outcome, policy)
     small = replace(
         plan.only((policy, *repairs)),

@@ -9,7 +9,7 @@ from typing import Any
 from routeprism.exhibits import name_record, shorten
 from routeprism.orders import FORWARD, describe_arrival, list_arrivals
 from routeprism.printing import join_names
-from routeprism.routes import CauseKind, Loss
+from routeprism.runs import CauseKind, Loss
 
 CAUSES: Mapping[CauseKind, str] = {
     "never kept": "the memory does not keep the record, even alone",
@@ -174,7 +174,8 @@ def _describe_cause(cause: Cause) -> str:
         clue = cause.example.test
         of_record = clue or "not tested"
         if clue.startswith(_LIKELY):
-            of_record = f"'{cause.record}' was {clue.removeprefix(_LIKELY)}"
+            event = clue.removeprefix(_LIKELY)
+            of_record = f"'{cause.record}' was {event}" if cause.record else "not tested"
         number = cause.cases - cause.tested
         more = (
             f"; testing {'it' if number == 1 else 'them'} takes {cause.price}"

@@ -90,7 +90,12 @@ class RepairOutcome:
         return (round(self.fault, 9), round(self.records, 9), round(self.texts, 9), *self.cost)
 
     def is_never_worse(self, unrepaired: RepairOutcome) -> bool:
-        """Whether no order shows less evidence or more outdated values than without the repair."""
+        """Whether no order shows less evidence or more outdated values than without the repair.
+
+        A repair that cannot perform one of the orders is not comparable.
+        """
+        if not unrepaired.evidence.keys() <= self.evidence.keys():
+            return False
         pairs = [(unrepaired.evidence, self.evidence), (self.outdated, unrepaired.outdated)]
         return all(
             low[name] <= high[name] + _SAME for low, high in pairs for name in low if name in high

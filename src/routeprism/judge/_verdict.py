@@ -16,7 +16,6 @@ from routeprism.judge._causes import NEVER_RIGHT, Cause
 from routeprism.judge._claims import count_unreadable, is_beyond_chance, is_claim_shown
 from routeprism.orders import locate_base, name_base, overlaps_writes
 from routeprism.printing import pluralise
-from routeprism.routes import Leak, choose_leak
 from routeprism.runs import EstimateRow, Rows, StoredRun
 
 Depth = Literal[
@@ -518,12 +517,19 @@ def _list_promises(policy: str, rows: Rows, results: Results) -> Iterator[Promis
                     witness += f": {'; '.join(map(str, value['steps']))}"
                 trials = None if row is None else row.queries
                 yield Promise(name, int(value["trials"]), trials, finding.schedule, witness)
-    leaks = [f.value for f in results.findings.get("leaks", ()) if f.policy == policy]
+    if leaks := [f.value for f in results.findings.get("leaks", ()) if f.policy == policy]:
+        yield _describe_leaks(leaks)
+
+
+def _describe_leaks(leaks: Sequence[Mapping[str, Any]]) -> Promise:
+    from routeprism.routes import Leak, choose_leak  # which builds memories: only if one leaked
+
     names = Leak.__dataclass_fields__
-    example = choose_leak([Leak(**{name: leak[name] for name in names}) for leak in leaks])
-    if example is not None:
-        number = sum(leak.get("routes", 1) for leak in leaks)
-        yield Promise("leaked", number, None, "", example.description)
+    example = choose_leak(
+        [Leak(**{name: leak[name] for name in names if name in leak}) for leak in leaks]
+    )
+    number = sum(leak.get("routes", 1) for leak in leaks)
+    return Promise("leaked", number, None, "", "" if example is None else example.description)
 
 
 _ANOMALIES = ("error", "lost", "duplicated", "torn", "stale")

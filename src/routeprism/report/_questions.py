@@ -23,8 +23,7 @@ from routeprism.report._pool_findings import (
     Texts,
     read_pool_findings,
 )
-from routeprism.routes import Loss
-from routeprism.runs import Finding, StoredQuestion, StoredRun, StoredTrace
+from routeprism.runs import Finding, Loss, StoredQuestion, StoredRun, StoredTrace
 
 FLAGS = {
     "retained": 1,

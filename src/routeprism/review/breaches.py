@@ -10,7 +10,7 @@ from routeprism.judge import NEXT_STEPS, describe_loss
 from routeprism.landscape import describe_reordering
 from routeprism.orders import Order
 from routeprism.records import Pool
-from routeprism.routes import Loss
+from routeprism.runs import Loss
 
 __all__ = ["Breach", "describe_breach"]
 

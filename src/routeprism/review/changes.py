@@ -108,19 +108,21 @@ def judge_change(
     to fall, 1 if they are shown to rise. `proven` has the signs that a difference may have: in a
     deterministic memory both, where builds differ by chance those that an interval shows.
     """
-    shared = [name for name in before.rows if name in after.rows]
+    shared = list(filter(after.rows.__contains__, before.rows))
     old, new = (
         measure_outcome(Repair(verdict.policy, verdict.policy), own.where(schedule=shared))
         for verdict, own in zip((before, after), rows, strict=True)
     )
-    total, order = _compare_outcomes(old, new, proven)
+    total, order = _compare_outcomes(old, new, proven) or _compare_trials(before, after)
+    steps = []
+    if total or order:
+        steps.append(_describe_totals(old, new, moved) or _describe_trials(before, after))
     first, second = (_restrict(verdict, shared) for verdict in (before, after))
     direction = total or LEVELS.index(first.level) - LEVELS.index(second.level) or order
-    steps = _describe_totals(old, new, moved) if total or order else []
     doubts = _list_doubts(before, after, shared)
     if doubts and (direction >= 0 or INCONCLUSIVE in (before.level, after.level)):
         return Change(before, after, "inconclusive", "; ".join([*doubts, *steps]))
-    outcome = _choose_outcome(direction, answers, bool(after.promises and not before.promises))
+    outcome = _choose_outcome(direction, answers, before, after)
     if first.level != second.level:
         steps.append(f"from “{first.label}” to “{second.label}”")
     if answers:
@@ -129,6 +131,24 @@ def judge_change(
 
 
 _VERBS = {-1: "fall", 1: "rise"}
+
+
+def _count_failed(verdict: Verdict) -> tuple[int, int]:
+    """Count the trials with overlapping writes that fail a promise, and all trials."""
+    trials = [(promise.failed, promise.of) for promise in verdict.promises if promise.of]
+    return sum(failed for failed, _ in trials), max((total for _, total in trials), default=0)
+
+
+def _compare_trials(before: Verdict, after: Verdict) -> tuple[int, int]:
+    """Compare versions of which only overlapping writes were tried."""
+    old, new = _count_failed(before)[0], _count_failed(after)[0]
+    return (old > new) - (old < new), 0
+
+
+def _describe_trials(before: Verdict, after: Verdict) -> str:
+    (old, first), (new, second) = map(_count_failed, (before, after))
+    total = max(first, second)
+    return f"{new} instead of {old} of {total} trials with overlapping writes fail a promise"
 
 
 def _list_doubts(before: Verdict, after: Verdict, shared: Sequence[str]) -> list[str]:
@@ -141,7 +161,7 @@ def _list_doubts(before: Verdict, after: Verdict, shared: Sequence[str]) -> list
     return doubts if shared else [*doubts, "the two runs have no order of arrival in common"]
 
 
-def _choose_outcome(direction: int, answers: int, is_promise_broken: bool) -> Outcome:
+def _choose_outcome(direction: int, answers: int, before: Verdict, after: Verdict) -> Outcome:
     """Combine the direction of the memory with that of its answers.
 
     Evidence does not outweigh a promise that fails in the new version alone.
@@ -149,7 +169,7 @@ def _choose_outcome(direction: int, answers: int, is_promise_broken: bool) -> Ou
     if not (direction or answers):
         return "same"
     signs = {sign > 0 for sign in (direction, answers) if sign}
-    if is_promise_broken:
+    if after.promises and not before.promises:
         signs.add(False)
     if len(signs) > 1:
         return "mixed"
@@ -158,10 +178,10 @@ def _choose_outcome(direction: int, answers: int, is_promise_broken: bool) -> Ou
 
 def _compare_outcomes(
     old: RepairOutcome | None, new: RepairOutcome | None, proven: Set[int]
-) -> tuple[int, int]:
+) -> tuple[int, int] | None:
     """Compare what is wrong in total, then what order still changes: 1 is better, -1 is worse."""
     if old is None or new is None:
-        return 0, 0
+        return None
 
     def compare(before: tuple[float, ...], after: tuple[float, ...]) -> int:
         sign = (before > after) - (before < after)
@@ -182,17 +202,17 @@ def _restrict(verdict: Verdict, schedules: Sequence[str]) -> Verdict:
 
 def _describe_totals(
     before: RepairOutcome | None, after: RepairOutcome | None, moved: tuple[int, int]
-) -> list[str]:
+) -> str:
     """Describe with counts what the new version shows instead, in total and by question."""
     if before is None or after is None:
-        return []
+        return ""
     orders = join_names([describe_arrival(name) for name in after.evidence]) or "all orders"
     text = f"it {join_names(list(list_effects(after, before)))}, on average over {orders}"
     lost, gained = moved
     losing = f"{pluralise(lost, 'question')} {'is' if lost == 1 else 'are'} no longer shown some"
     gaining = f"{pluralise(gained, 'question')} {'gains' if gained == 1 else 'gain'} evidence"
     if lost and gained:
-        return [f"{text} ({gaining}, and {losing})"]
+        return f"{text} ({gaining}, and {losing})"
     if lost:
-        return [f"{text} ({losing} evidence, and none gains any)"]
-    return [f"{text} ({gaining}, and none loses any)" if gained else text]
+        return f"{text} ({losing} evidence, and none gains any)"
+    return f"{text} ({gaining}, and none loses any)" if gained else text

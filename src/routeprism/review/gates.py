@@ -303,7 +303,7 @@ def list_lost_records(run: Path, verdict: GateVerdict) -> list[str]:
     A record that several orders lose is named once.
     """
     from routeprism.judge import describe_loss
-    from routeprism.routes import Loss
+    from routeprism.runs import Loss
 
     row = verdict.row
     with StoredRun(run) as stored:

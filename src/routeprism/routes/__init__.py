@@ -18,10 +18,7 @@ from routeprism.routes._histories import (
     trace_moments,
 )
 from routeprism.routes._interventions import (
-    CauseKind,
-    Loss,
     Rebuilds,
-    Relation,
     explain_loss,
     find_cause,
     read_likely_cause,
@@ -50,6 +47,7 @@ from routeprism.routes._trace import (
     pair_routes,
     trace_case,
 )
+from routeprism.runs import CauseKind, Loss, Relation
 
 __all__ = [
     "FIRST_POOLS",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from routeprism.errors import RoutePrismError
 from routeprism.frames import OWN_ERRORS
@@ -29,30 +29,9 @@ from routeprism.records import Case, Record, read_time
 from routeprism.redaction import Redactor
 from routeprism.routes._checks import is_costly
 from routeprism.routes._placebos import Placebos, date_after, date_before
+from routeprism.runs import CauseKind, Loss, Relation
 
 T = TypeVar("T")
-
-CauseKind = Literal[
-    "never kept",
-    "refused",
-    "not retrievable",
-    "full",
-    "replaced",
-    "overwritten",
-    "merged",
-    "duplicate",
-    "late",
-    "procedure",
-    "joint",
-    "tie",
-    "budget",
-    "ranking",
-    "order of blocks",
-    "rewritten",
-    "state only",
-    "untested",
-]
-Relation = Literal["", "older", "newer", "same time"]
 
 PLACEBOS = 3
 """How many placebos are tried: one alone may hit the same place of a hash table by chance."""
@@ -66,40 +45,6 @@ _LATER = (1, 30, 365)
 """How many days after the newest record placebos are dated, to be newer than any record."""
 _LONGEST_CHAIN = 3
 """How many arrivals that displace a record one after the other are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Evidence that source order shows and an order does not, or that source order lacks."""
-
-    cause: CauseKind
-    policy: str
-    schedule: str
-    user: str
-    question: str
-    record: str = ""
-    by: tuple[str, ...] = ()
-    """The records that displaced it, or that are shown in its place."""
-    relation: Relation = ""
-    """How the first of them compares with the record, by event time."""
-    order: tuple[int, ...] = ()
-    """The losing order that was tested, as source positions."""
-    test: str = ""
-    """What was done, as a clause."""
-    reply: str = ""
-    """The text that `add` returned or raised, if it refused the record."""
-    is_order: bool | None = None
-    """Whether exchanging the places of both records brings it back; None if that was not tried."""
-    is_when_full: bool = False
-    """Whether the record stays if the two are alone, so that it left only because of the rest."""
-    source_loses: bool = False
-    """Whether the first of the two to arrive wins, so that source order loses the second one."""
-    builds: int = 0
-
-    def __post_init__(self) -> None:
-        # As it is read back from JSON.
-        object.__setattr__(self, "by", tuple(self.by))
-        object.__setattr__(self, "order", tuple(self.order))
 
 
 @dataclass(frozen=True, slots=True)

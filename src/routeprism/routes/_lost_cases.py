@@ -15,14 +15,9 @@ from typing import Literal
 from routeprism.orders import FORWARD, ONE_BY_ONE, Procedure
 from routeprism.policies import Policy
 from routeprism.records import Case
-from routeprism.routes._interventions import (
-    CauseKind,
-    Loss,
-    Rebuilds,
-    find_cause,
-    read_likely_cause,
-)
+from routeprism.routes._interventions import Rebuilds, find_cause, read_likely_cause
 from routeprism.routes._trace import Pair, Route, pair_routes
+from routeprism.runs import CauseKind, Loss
 
 LossLevel = Literal["record", "display", "state"]
 """What a case is about: a lost record, what is shown without one, or internal state alone."""

@@ -29,6 +29,7 @@ from routeprism.runs._ledger import (
     States,
     sha256,
 )
+from routeprism.runs._losses import CauseKind, Loss, Relation
 from routeprism.runs._rows import COLUMNS, IDENTITY, EstimateRow, Rows, format_interval, to_csv
 from routeprism.runs._run import Run, Writer
 from routeprism.runs._store import (
@@ -45,6 +46,9 @@ from routeprism.runs._stored_run import StoredRun, read_configuration, read_mani
 from routeprism.runs._transfers import Cassette, check_cassette, unite_ledgers, write_cassette
 
 __all__ = [
+    "CauseKind",
+    "Loss",
+    "Relation",
     "STORE",
     "COLUMNS",
     "CONTRASTS",

@@ -79,6 +79,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'sides = [names.index(f"{quantity}.{side}") for side in ("route", "forward")]',
     ): "a question counts if both have the value",
     (
+        "src/routeprism/judge/_causes.py",
+        'NEVER_RIGHT: tuple[CauseKind, ...] = ("never kept", "not retrievable", "refused")',
+    ): "a cause is in it or not",
+    (
+        "src/routeprism/judge/_causes.py",
+        'NEVER_RIGHT: tuple[CauseKind, ...] = ("refused", "never kept", "not retrievable")',
+    ): "a cause is in it or not",
+    (
+        "src/routeprism/experiments/_advice.py",
+        "except (RoutePrismError, *OWN_ERRORS):",
+    ): "the order of errors that are handled alike",
+    (
         "src/routeprism/experiments/_advice.py",
         "plan.only((*repairs, policy)),",
     ): "rows are read by policy",

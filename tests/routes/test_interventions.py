@@ -770,6 +770,23 @@ def test_without_an_order_that_shows_it_a_record_may_not_be_retrievable() -> Non
     assert tested.test == "given 'n3' alone, the memory does not show it to the question"
 
 
+class CharacterWindow(Keeps):
+    """Keeps the last arrivals that have 90 characters together."""
+
+    def add(self, record: Record) -> None:
+        self.records.append(record)
+        while sum(len(r.text) for r in self.records) > 90:
+            del self.records[0]
+
+
+def test_a_long_record_that_pushes_out_most_replaces_nothing() -> None:
+    """Four records have 80 characters; a short record in place of the long one removes none."""
+    texts = [f"fact {letter} is quite long" for letter in "abcd"] + ["x" * 60]
+    assert [len(text) for text in texts[:4]] == [20] * 4
+    loss = explain_loss(make_case(texts), as_policy(CharacterWindow), (0, 1, 2, 3, 4), "n1")
+    assert (loss.cause, loss.by, loss.is_when_full) == ("full", ("n4",), True)
+
+
 class SilentPolicy:
     """A policy that keeps no record about boats and says nothing."""
 

@@ -485,14 +485,15 @@ def test_an_incomplete_run_allows_no_conclusion() -> None:
 
 
 def test_overlapping_writes_are_not_compared_with_source_order() -> None:
-    """Fewer than five questions, nothing kept: what counts is whether some serial order fits."""
-    rows = make_rows(
-        {"V_changed": 0.5, "kept.forward": 0.0, "kept.route": 0.0, "anomaly": 0.0},
-        schedule="overlap:k=2",
-        queries=4,
-    )
+    """Fewer than five questions, different records: what counts is whether some serial order fits."""
+    columns = {"V_changed": 0.5, "kept.forward": 1.0, "kept.route": 1.0, "anomaly": 0.0}
+    rows = make_rows(columns, schedule="overlap:k=2", queries=4)
     verdict = judge_one(rows)
     assert (verdict.depths, verdict.inconclusive, verdict.level) == ({}, "", "stable")
+    nothing = make_rows(
+        columns | {"kept.forward": 0.0, "kept.route": 0.0}, schedule="overlap:k=2", queries=4
+    )
+    assert judge_one(nothing).inconclusive == "the memory keeps no record in any order"
     assert "anomaly" in verdict.rows["overlap:k=2"]
     failed = make_row("count.failed_pairs", 4.0, schedule="overlap:k=2")
     assert "4 of 8 pairs" in judge_one([*rows, failed]).inconclusive

@@ -440,9 +440,8 @@ def _doubt_traces(
     pairs, questions = sum(sizes), max(sizes, default=0)
     if failed > 0 and failed >= pairs:
         yield f"the memory failed on {failed:.0f} of {failed + pairs:.0f} pairs of routes"
-    if plain.where(quantity="anomaly"):
-        return  # writes overlapped: what is compared is not source order
-    if not pairs:
+    has_trials = bool(plain.where(quantity="anomaly"))  # a trial needs no question
+    if not (pairs or has_trials):
         yield "nothing was compared: the memory cannot perform what was asked of it"
     if _is_zero(groups, "context_length.forward", "context_length.route"):
         yield "the memory shows nothing to any question"
@@ -452,7 +451,8 @@ def _doubt_traces(
         yield "every pool has one record and so one order"
     if observed.get("unsourced") and depth == "text only":
         yield "the text that is shown names no records, so lost evidence would not be seen"
-    if questions < FEWEST_QUESTIONS and depth in DEPTHS[: DEPTHS.index("evidence moves")]:
+    is_witnessed = DEPTHS.index(depth) >= DEPTHS.index("evidence moves")
+    if questions < FEWEST_QUESTIONS and not (is_witnessed or has_trials):
         yield f"{pluralise(questions, 'question')} cannot show that losses are rare: too few"
 
 

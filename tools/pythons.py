@@ -80,7 +80,7 @@ def make_environment(interpreter: Path, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     _run(interpreter, "-m", "venv", folder)
     install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    _run(*install, "-r", ROOT / "requirements.txt")
+    _run(*install, "--no-deps", "-r", ROOT / "requirements.txt")
     _run(*install, "--no-deps", "--no-build-isolation", "-e", ROOT)
     stamp.write_text(digest)
     return python

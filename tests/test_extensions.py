@@ -241,7 +241,7 @@ def test_the_next_step_for_a_registered_memory_is_a_command(
     stranger: Any, cli: Callable[..., Any]
 ) -> None:
     audited = cli("audit", "sample", "-p", "last", "--resamples", "100")
-    assert "Try: routeprism remedy sample --policy last\n" in audited.out
+    assert "Next: routeprism audit sample --policy '" in audited.out and "(last)'\n" in audited.out
     own = routeprism.audit("sample", stranger.Last, resamples=100)
     assert "call remedies() of this result" in {statement.next_step for statement in own.statements}
 

@@ -65,5 +65,5 @@ def test_the_audit_of_long_names_in_80_columns(cli, monkeypatch) -> None:
     call = cli("orders", "sample", "-p", long, "--resamples", "100")
     assert call.code == 0
     head = [line for line in call.out.splitlines() if line.startswith("policy")]
-    assert " ".join(head).split() == "policy arrival records kept order reverse".split()
+    assert " ".join(head).split() == "policy arrival records kept order reversal".split()
     assert "…" not in call.out.split("Share of orders")[0]

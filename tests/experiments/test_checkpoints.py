@@ -91,7 +91,8 @@ def test_pools_that_are_finished_are_not_built_again(tmp_path: Path) -> None:
         audit(run=tmp_path / "run", progress=interrupt_at(20))
     Counted.users.clear()
     audit(run=tmp_path / "run")
-    assert 0 < len(Counted.users) < whole / 2
+    # Repairs are tried once the pools are done, on a few of them.
+    assert 0 < len(Counted.users) < 2 * whole / 3
 
 
 def test_an_interruption_before_the_first_checkpoint_leaves_nothing(tmp_path: Path) -> None:

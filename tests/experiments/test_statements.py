@@ -49,11 +49,15 @@ def test_every_number_of_a_run_is_the_estimate_of_its_row(run: Path) -> None:
     ]
     for statement, number in numbers:
         assert number.row.policy in (statement.policy, "") or statement.kind == "mechanism"
-        value = re.match(r"-?[\d.]+", number.text)
+        value = re.match(r"-?[\d.,]+", number.text)
         assert value is not None
-        scale = 100 if "%" in number.text else 1  # a share in per cent has no decimals
-        expected = pytest.approx(scale * number.row.estimate, abs=0.51 if scale > 1 else 0.0006)
-        assert float(value[0]) == expected or number.text == "all"
+        # Characters are four times a length in quarters; a mean count is rounded to a tenth.
+        is_length = number.row.quantity.startswith("context_length")
+        expected = pytest.approx(
+            (4 if is_length else 1) * number.row.estimate,
+            abs=0.51 if is_length else 0.051 if number.row.is_count else 0.0006,
+        )
+        assert float(value[0].replace(",", "").rstrip(".")) == expected or number.text == "all"
     assert len(numbers) > 50
 
 
@@ -72,5 +76,7 @@ def test_the_report_links_each_number_to_its_row(run: Path) -> None:
     links = re.findall(r'href="#row=(\d+)"[^>]*>(-?[\d.]+)(?![\d.]*\s*%)', cards)
     assert len(links) > 50
     for number, text in links:
-        assert float(text) == pytest.approx(rows[int(number) - 1].estimate, abs=0.0006)
+        row = rows[int(number) - 1]
+        rounding = 0.051 if row.is_count else 0.0006  # a mean count has one decimal
+        assert float(text) == pytest.approx(row.estimate, abs=rounding)
     assert "Replay, read by reader, filler A: " in cards  # the card's heading is the policy

@@ -196,4 +196,4 @@ def test_an_audit_ends_although_a_memory_blocks() -> None:
 def test_a_memory_without_a_route_is_described(cli, tmp_path) -> None:
     words = ("--schedule", "overlap:k=4", "--run", tmp_path / "run", "--overlap-trials", "20")
     outcome = cli("audit", "sample", "--policy", "test_limits:WaitingLock", *words)
-    assert "overlapping adds fail" in outcome.out
+    assert "trials with overlapping writes fail" in " ".join(outcome.out.split())

@@ -106,7 +106,7 @@ def test_the_first_screen_has_the_verdict_and_what_to_do(sample: Path, opened: O
         assert cards.locator(".level").all_inner_texts() == levels
         assert "78 of 165 questions lose evidence" in cards.first.inner_text()
         steps = cards.first.locator(".step code").all_inner_texts()
-        assert steps == ["routeprism remedy sample --policy focal"]
+        assert steps == ["routeprism audit sample --policy 'log-fallback:k=3(focal)'"]
         assert page.locator("#verdict").bounding_box()["y"] < 300
         assert cards.first.bounding_box()["y"] < 900
 
@@ -349,9 +349,8 @@ def test_the_prism_shows_the_lines_of_a_known_pair(
         assert "record 'r1'" in opened_text
         # The third of three arrivals in reversal, r0, is kept; r2 left when r1 arrived.
         assert page.locator("article.question .causes p").all_inner_texts() == [
-            "Under reversal the question is not shown 'r2' (“the parcel number 2”): the memory was "
-            "full, and later arrivals pushed the record out, when 'r1' (“the parcel number 1”) "
-            "arrived."
+            "Under reversal: the memory was full, and 'r2' (“the parcel number 2”) had to leave: an "
+            "unrelated record in place of 'r1' pushes 'r2' out as well."
         ]
         boxes = page.locator(".prism svg text")
         assert boxes.all_text_contents() == [f"r{n}the parcel number {n}" for n in range(3)]

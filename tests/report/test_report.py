@@ -554,7 +554,8 @@ def test_a_comparison_lists_newly_lost_support(own_data: OwnData, tmp_path: Path
     ]
     comparison = compare_runs(*runs, [("recent:k=2", "recent:k=1")])
     page = write_comparison(comparison, tmp_path / "compare.html").read_text("utf-8")
-    assert "Both versions: evidence lost, but the new one loses evidence for 1 question." in page
+    assert "this change makes the memory worse: " in page
+    assert "no longer shown some evidence" in page
     assert "recent:k=2 → recent:k=1" in page
     assert ">qa<" in page
     assert ">a1<" in page

@@ -466,7 +466,7 @@ CATALOGUE = {
     "leak: class attribute": Fault(
         class_attribute,
         {"users": "of user 'moving' is retained for user 'ben'"},
-        said="leak: the record 'u01-r1' of user 'u01' is retained for user 'u02'",
+        said="the record 'u01-r1' of user 'u01' is retained for user 'u02'",
     ),
     "leak: cache by text": Fault(cache_by_text, {"isolation": SHARED}, ContractError, SHARED),
     "leak: table by position": Fault(

@@ -74,6 +74,8 @@ def explain_verdict(verdict: Verdict, *, is_brief: bool = False) -> Iterator[tup
         if promise.promise != "leaked":  # which is described by its witness
             yield (f"Witness: {promise.witness}",)
     for cause in verdict.causes:
+        if cause.cause == "state only":
+            continue  # the verdict states it, and there is nothing to do
         action = f". To do: {cause.action}" if cause.action and not verdict.advice else ""
         yield (f"Cause: {cause.sentence or cause.cause}{action}",)
     if verdict.advice:

@@ -89,7 +89,10 @@ def show_memories(
     ordered = sorted(verdicts, key=lambda verdict: -LEVELS.index(verdict.level))
     cards = tag(
         "div",
-        *(_show_memory(verdict, numbers, str(directory)) for verdict in ordered),
+        *(
+            _show_memory(verdict, numbers, str(directory), is_alone=len(verdicts) == 1)
+            for verdict in ordered
+        ),
         class_="actions",
     )
     lines = [(verdict.policy, verdict) for verdict in verdicts]
@@ -97,9 +100,17 @@ def show_memories(
     return fragment([cards, table] if len(verdicts) == 1 else [table, cards])
 
 
-def _show_memory(verdict: Verdict, numbers: RowNumbers, directory: str) -> Markup:
-    """Show one verdict: its level, why, and the command that follows."""
-    first, *rest = (tag("p", *_link_parts(parts, numbers)) for parts in explain_verdict(verdict))
+def _show_memory(
+    verdict: Verdict, numbers: RowNumbers, directory: str, *, is_alone: bool
+) -> Markup:
+    """Show one verdict: its level, why, and the command that follows.
+
+    Of several memories, each begins with its verdict and the first reason, and opens to the rest.
+    """
+    phrases = [tag("p", *_link_parts(parts, numbers)) for parts in explain_verdict(verdict)]
+    most = len(phrases) if is_alone else 2
+    more = f"{len(phrases) - most} more"
+    rest = tag("details", tag("summary", more), *phrases[most:]) if phrases[most:] else None
     command = choose_command(verdict, directory)
     return tag(
         "article",
@@ -110,8 +121,8 @@ def _show_memory(verdict: Verdict, numbers: RowNumbers, directory: str) -> Marku
             tag("bdi", verdict.policy),
             tag("span", verdict.label, class_="level"),
         ),
-        first,
-        *rest,
+        *phrases[:most],
+        rest,
         tag("p", "Next: ", tag("code", command), class_="step") if command else None,
         class_=f"action {verdict.severity}",
     )

@@ -158,7 +158,8 @@ def _list_doubts(before: Verdict, after: Verdict, shared: Sequence[str]) -> list
         for version, verdict in (("old", before), ("new", after))
         if verdict.inconclusive
     ]
-    return doubts if shared else [*doubts, "the two runs have no order of arrival in common"]
+    is_comparable = shared or not (before.rows and after.rows)
+    return doubts if is_comparable else [*doubts, "the two runs have no order of arrival in common"]
 
 
 def _choose_outcome(direction: int, answers: int, before: Verdict, after: Verdict) -> Outcome:

@@ -270,7 +270,14 @@ def test_gates_that_hold_for_answers_that_say_nothing_end_with_3(
     assert verdict.level == "inconclusive"
     ended = cli("check", tmp_path / "run", "-g", "J>=0.9")
     assert ended.code == 3
-    assert "holds" not in ended.out
+    # J is of the records shown: its own line may say that it holds, and the outcome must not.
+    only, *_, outcome = [line for line in ended.out.splitlines() if line[:5] in ("ok   ", "FAIL ")]
+    assert only.startswith("ok   SortedSet, replay: J>=0.9 holds")
+    assert outcome.startswith("FAIL nothing can be concluded, whatever the limits: SortedSet: none")
+    quiet = cli("check", tmp_path / "run", "-g", "J>=0.9", "--quiet")
+    assert quiet.code == 3
+    assert quiet.out.startswith("FAIL nothing can be concluded, whatever the limits")
+    assert "holds" not in quiet.out
 
 
 def test_an_error_of_add_names_the_record_and_what_was_said() -> None:

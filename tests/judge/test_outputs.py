@@ -11,24 +11,26 @@ from typing import Any
 
 import pytest
 
-from .memories import AsyncWithLock, SortedSet
+from .memories import AsyncWithLock, SkipsCopies, SortedSet
 from .zoo import BY_NAME, DEPTHS, OVERLAP, SOUND, ZOO, Planted
 
 Cli = Callable[..., Any]
+COPIES = "redeliver:copies=3"
 ROOT = Path(__file__).parents[2]
 FAST = ("keyed-overwrite", "gains-only", "oldest-wins", "adds-nothing", "torn-writes", "sorted-set")
 
 WORDS = {
     "never kept": "keeps? it|never keeps?|not keep|never kept",
     "refused": "refuse",
-    "not retrievable": "retriev|not shown|never shown|cannot find",
+    "not retrievable": "retriev|not shown|never shown|cannot find|does not show",
     "full": "full|room",
+    "replaced": "replaced most of its content",
     "overwritten": "overwr|displace|replace",
     "merged": "merge",
-    "duplicate": "duplicate|came first|first owner|resembl",
+    "duplicate": "duplicate|arrives first is kept|discarded .* had arrived before",
     "late": "late",
     "joint": "together|both|joint",
-    "tie": r"\bties?\b|tied",
+    "tie": r"\bties?\b|tied|rank the same",
     "budget": "budget",
     "ranking": "rank|retriev",
     "order of blocks": "order",
@@ -37,6 +39,10 @@ WORDS = {
     "untested": "likely|untested|not tested",
 }
 """What a sentence about a cause contains, in whatever words it is written."""
+
+
+CAUSAL = ("terminal", "page", "card", "comment", "check")
+"""The outputs that explain a verdict in sentences."""
 
 
 def name_memory(planted: Planted) -> Any:
@@ -55,13 +61,14 @@ def test_all_outputs_agree(
     name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted = BY_NAME[name]
+    cli = draw_again(planted.memory, cli)
     monkeypatch.syspath_prepend(str(ROOT))
     with planted.open() as policy:
         result = planted.audit(policy, run=tmp_path / "run")
         (verdict,) = result.verdicts
         spec = policy if isinstance(policy, str) else planted.name_command()
         outputs = read_outputs(planted, spec, result, cli, tmp_path)
-    numbers = f"{verdict.lost:g} of {verdict.questions}"
+    numbers = f"{round(verdict.lost, 1):g} of {verdict.questions}"  # a mean has one decimal
     for output, text in outputs.items():
         assert verdict.level in text, output
         if verdict.lost and output != "json":
@@ -77,10 +84,26 @@ def test_all_outputs_agree(
     assert data["repair"].partition("(")[0] == verdict.repair.partition("(")[0]
     if verdict.causes and verdict.level != "internal only":
         first = verdict.causes[0]
-        for output in ("terminal", "page", "card", "comment"):
+        # A cause that was not tested has no example: its records are listed by what lists losses.
+        names = ("comment", "check") if first.cause == "untested" else CAUSAL
+        for output in CAUSAL:
             assert re.search(WORDS[first.cause], outputs[output], re.IGNORECASE), output
-            if first.record:
+            if first.record and output in names:
                 assert first.record in outputs[output], output
+
+
+def draw_again(memory: Any, cli: Cli) -> Cli:
+    """Let every command draw what this moment's audit draws, if the memory declares chance."""
+    chance = getattr(memory, "chance", None)
+    if chance is None:
+        return cli
+    state = chance.getstate()
+
+    def call(*words: Any) -> Any:
+        chance.setstate(state)
+        return cli(*words)
+
+    return call
 
 
 def read_outputs(
@@ -94,7 +117,8 @@ def read_outputs(
         *(word for s in planted.options.get("schedules", ()) for word in ("--schedule", s)),
         *(("--builds", str(planted.options["builds"])) if "builds" in planted.options else ()),
     ]
-    sound = AsyncWithLock if OVERLAP in planted.schedules else SortedSet
+    # What the comment compares with must be stable under these orders: a copy would show twice.
+    sound = {OVERLAP: AsyncWithLock, COPIES: SkipsCopies}.get(planted.schedules[-1], SortedSet)
     base = planted.audit(sound, run=folder / "base")
     comment = folder / "comment.md"
     before, after = base.verdicts[0].policy, result.verdicts[0].policy
@@ -104,7 +128,7 @@ def read_outputs(
     )
     assert compared.code in (0, 1, 3)
     assert cli("report", folder / "run").code == 0
-    return {
+    texts = {
         "terminal": cli(*words).out,
         "quiet": cli(*words, "--quiet").out,
         "json": cli(*words, "--json").out,
@@ -113,6 +137,8 @@ def read_outputs(
         "comment": comment.read_text("utf-8"),
         "check": read_check(planted, cli, folder / "run"),
     }
+    # A terminal may break a line between any two words.
+    return {output: " ".join(text.split()) for output, text in texts.items()}
 
 
 def read_check(planted: Planted, cli: Cli, run: Path) -> str:
@@ -120,7 +146,8 @@ def read_check(planted: Planted, cli: Cli, run: Path) -> str:
     gates = ["evidence.lost<=0.02", *(["anomaly<=0"] if OVERLAP in planted.schedules else [])]
     ended = cli("check", run, *(word for gate in gates for word in ("-g", gate)))
     if planted.inconclusive:
-        assert ended.code == 3
+        assert ended.code in (1, 3)  # what is left to chance may exceed a limit
+        assert cli("check", run, "-g", "J>=0").code == 3
     elif planted.promises:
         assert ended.code == 1
     elif planted in SOUND:

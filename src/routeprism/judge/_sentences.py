@@ -263,7 +263,8 @@ def describe_source(verdict: Verdict) -> Statement:
                 " characters shown to a question",
             )
         )
-    parts = (f"{base[:1].upper()}{base[1:]}: ", *join_parts(", ", phrases))
+    knowledge = join_parts(", ", phrases or [("nothing is known",)])
+    parts = (f"{base[:1].upper()}{base[1:]}: ", *knowledge)
     return Statement(parts, "source order", verdict.policy, flags=verdict.flags)
 
 

@@ -158,7 +158,10 @@ def _list_doubts(before: Verdict, after: Verdict, shared: Sequence[str]) -> list
         for version, verdict in (("old", before), ("new", after))
         if verdict.inconclusive
     ]
-    return doubts if shared else [*doubts, "the two runs have no order of arrival in common"]
+    is_explained = doubts and not (before.rows and after.rows)
+    if not (shared or is_explained):
+        doubts.append("the two runs have no order of arrival in common")
+    return doubts
 
 
 def _choose_outcome(direction: int, answers: int, before: Verdict, after: Verdict) -> Outcome:

@@ -223,11 +223,13 @@ def compare_runs(first: Path, second: Path, pairs: Pairs = ()) -> RunComparison:
             if shortfall
         ]
         values = before.per_question(), after.per_question()
-        if not values[0] or not values[1]:
-            without = first if not values[0] else second
-            raise RunError(
-                f"{without} keeps no values per question; run its command again with this version"
-            )
+        for run, shortfall, numbers in zip(
+            (first, second), shortfalls.values(), values, strict=True
+        ):
+            if not (numbers or shortfall):  # if every route failed, there is no number
+                raise RunError(
+                    f"{run} keeps no values per question; run its command again with this version"
+                )
         embedded = {
             name
             for row in (*before.estimates(), *after.estimates())

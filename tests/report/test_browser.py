@@ -349,8 +349,8 @@ def test_the_prism_shows_the_lines_of_a_known_pair(
         assert "record 'r1'" in opened_text
         # The third of three arrivals in reversal, r0, is kept; r2 left when r1 arrived.
         assert page.locator("article.question .causes p").all_inner_texts() == [
-            "Under reversal: the memory was full, and 'r2' (“the parcel number 2”) had to leave: an "
-            "unrelated record in place of 'r1' pushes 'r2' out as well."
+            "Under reversal: the memory was full, and 'r2' (“the parcel number 2”) had to leave: "
+            "an unrelated record in place of 'r1' pushes 'r2' out as well."
         ]
         boxes = page.locator(".prism svg text")
         assert boxes.all_text_contents() == [f"r{n}the parcel number {n}" for n in range(3)]

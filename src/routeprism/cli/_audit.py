@@ -235,7 +235,7 @@ _MOST_LINES, _FRAME = 25, 4
 """How many lines the audit of one memory takes, and how many of them are level, command, report."""
 _FEWEST_LINES = 6
 """How many lines an explanation may take in any case."""
-_MOST_NOTES = 3
+_MOST_NOTES = 2
 
 
 def _list_phrases(audit: Audit, verdict: Verdict, *, is_brief: bool) -> list[str]:

@@ -383,12 +383,13 @@ def tabulate_repairs(results: Results) -> list[Table]:
             )
             for outcome in outcomes
         ]
+        outdated = "Outdated: questions that are shown the outdated value alone. " * has_updates
+        calls = "Model calls: while one memory is built. " * has_calls
         caption = (
-            "Orders: questions times the share of their evidence that is shown. Outdated: "
-            "questions about updates that are shown the outdated value alone. Other records: "
-            "questions that order shows other records. The last three are means over the orders. "
-            "Extra writes: per record. Model calls: while one memory is built. Delay: later "
-            "arrivals that a record waits for. Characters: shown to a question."
+            f"Orders: questions times the share of their evidence that is shown. {outdated}Other "
+            "records: questions that order shows other records. All columns after the orders are "
+            f"means over them. Extra writes: per record. {calls}Delay: later arrivals that a "
+            "record waits for. Characters: shown to a question."
         )
         title = f"{memory}: what each repair shows, and what it costs"
         tables += make_table(f"remedies-{name_chart(memory)}", title, caption, columns, cells)

@@ -179,11 +179,11 @@ def _describe_depth(verdict: Verdict) -> tuple[Part, ...]:
     if depth in ("stable", "internal only"):
         same = f". Only internal state differs under {names}" if depth == "internal only" else ""
         return (f"{describe_no_difference(verdict)}{same}",)
-    where = f" questions under {describe_arrival(decisive)}"
+    where = f" under {describe_arrival(decisive)}"
     where += f", and to at most as many under {rest}" if rest else ""
     if depth == "text only":
-        share = format_share(verdict.rows[decisive].get("C_changed_count"))
-        return ("The same records are shown in a different text or order to ", share, where)
+        questions = _count_questions(verdict.rows[decisive]["C_changed_count"])
+        return ("The same records are shown in a different text or order to ", *questions, where)
     if not count(verdict.rows[decisive], "V_changed"):
         return (f"Different records are kept under {names}, and questions see the same",)
     return _describe_records(verdict, where)
@@ -194,8 +194,14 @@ def _describe_records(verdict: Verdict, where: str) -> tuple[Part, ...]:
     more = "; no question loses evidence, and none gains any"
     if not verdict.is_labelled:
         more = ". Whether evidence is lost is not known: label the evidence of your questions"
-    share = format_share(verdict.rows[verdict.decisive]["V_changed_count"])
-    return ("Different records are shown to ", share, f"{where}{more}")
+    questions = _count_questions(verdict.rows[verdict.decisive]["V_changed_count"])
+    return ("Different records are shown to ", *questions, f"{where}{more}")
+
+
+def _count_questions(row: EstimateRow) -> tuple[Part, ...]:
+    """Count questions; the mean over drawn orders is called that."""
+    is_mean = (row.estimate or 0.0) % 1 != 0
+    return (format_share(row, is_mean=False), f" questions{' on average' * is_mean}")
 
 
 def _describe_evidence(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
@@ -206,8 +212,8 @@ def _describe_evidence(verdict: Verdict, schedule: str) -> tuple[Part, ...]:
     more: tuple[Part, ...] = (number, f" gain evidence that {reference} does not show")
     return (
         f"Under {describe_arrival(schedule)}, ",
-        format_share(group[f"{LOST}_count"]),
-        f" questions lose evidence that {reference} shows, and ",
+        *_count_questions(group[f"{LOST}_count"]),
+        f" lose evidence that {reference} shows, and ",
         *(more if gained.estimate else ("none gains any",)),
     )
 

@@ -205,6 +205,9 @@ def perform(
     steps: StepProgress | None = None,
 ) -> Audit:
     """Do what a request asks for; a shard stores the results of its pools in its run."""
+    save = getattr(request.settings, "save", None)
+    if save is not None and not Path(save).parent.is_dir():  # before the work, not after it
+        raise SpecError(f"{save} cannot be written: its directory does not exist")
     shard = _choose_shard(request)
     with (
         closing(shard.file) if shard is not None and shard.file is not None else nullcontext(),
@@ -216,7 +219,6 @@ def perform(
         audit = _PERFORMERS[request.command](request, execution)
         if shard is not None:
             shard.finish()
-    save = getattr(request.settings, "save", None)
     if save is not None and not request.settings.dry_run:
         save_witnesses(audit, request.benchmark, Path(save))
     return audit
